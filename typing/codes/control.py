@@ -11,7 +11,7 @@ from pscdsl.typing.diagnostics import Diagnostic
 
 
 COMBINING: Final = frozenset({"psc.associative_scan", "psc.map_reduce"})
-"""What gives rows that were combined to the same function again."""
+"""Functions that apply a function again to rows that it has combined."""
 
 
 class CarryMismatch(Diagnostic, code="PSC504"):
@@ -111,7 +111,7 @@ class LoopChangesType(Diagnostic, code="PSC527"):
     after: str
     why: str = ""
     rewrite: str = ""
-    """What to write instead, if it is not a name of another type."""
+    """The replacement, if it is not a name of another type."""
 
     def message(self) -> str:
         return f"{self.name} is {self.before} before the loop, and {self.after} after a step"
@@ -211,7 +211,7 @@ class AxisMismatch(Diagnostic, code="PSC515"):
     given: str
     why: str
     instead: str = ""
-    """What fits, if that is known."""
+    """The advice that fits, if it is known."""
 
     def message(self) -> str:
         return f"`psc.vmap`: {self.given}, but {self.why}"
@@ -280,7 +280,7 @@ class ArgumentTree(Diagnostic, code="PSC501"):
     namesake: str = ""
     """The class of both, where two classes have one name."""
     why: str = ""
-    """Which keys of a dict are other ones."""
+    """The keys of a dict that differ."""
 
     def label(self) -> str:
         return self.why
@@ -350,7 +350,7 @@ class TreesDiffer(Diagnostic, code="PSC509"):
     other: str
     why: str
     surplus: bool = False
-    """Whether there is something where the first tree has None."""
+    """Whether the tree has a value where the first one has None."""
 
     def message(self) -> str:
         place = f" at `{self.path}`" if self.path else ""

@@ -1,4 +1,4 @@
-"""PSC5xx: what can be differentiated and batched, by which rules, and rules of users."""
+"""PSC5xx: derivatives and batches, the rules for them, and rules of users."""
 
 from __future__ import annotations
 

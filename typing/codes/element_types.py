@@ -19,7 +19,7 @@ class DtypesDiffer(Diagnostic, code="PSC401"):
     left: ArrayType
     right: ArrayType
     open: bool = False
-    """Whether one of them has its dtype because of what it meets."""
+    """Whether one of them takes its dtype from the other operand."""
     precision: DType | None = None
     """The floating-point dtype of the kernel, by its signature."""
 

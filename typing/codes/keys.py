@@ -11,12 +11,12 @@ class KeyReused(Diagnostic, code="PSC601"):
     name: str
     """The key as the code calls it, or empty."""
     before: str
-    """What was done with it first: `consumed`, `folded`; empty if nothing was."""
+    """The first use: `consumed`, `folded`; empty if there was none."""
     now: str
-    """What is done with it again."""
+    """The second use."""
     rewrite: str
     again: bool = False
-    """Whether both are done at one place: in a loop, in a function that is called twice."""
+    """Whether both uses are at one place: in a loop, in a function that is called twice."""
 
     def message(self) -> str:
         key = f"key `{self.name}`" if self.name else "a key"

@@ -59,7 +59,7 @@ class NoSuchAttribute(Diagnostic, code="PSC103"):
     attribute: str
     known: tuple[str, ...] = ()
     instead: str = ""
-    """What is written in its place, if that is known."""
+    """The replacement, if it is known."""
 
     def message(self) -> str:
         return f"{self.owner} has no attribute `{self.attribute}`"
@@ -191,7 +191,7 @@ class ArrayLeavesProgram(Diagnostic, code="PSC123"):
     function: str
     rewrite: str
     given: str = ""
-    """What is given in the place of one number."""
+    """The text of the required value, if it is not that of an array."""
 
     def message(self) -> str:
         if self.given:

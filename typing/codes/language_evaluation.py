@@ -1,4 +1,4 @@
-"""PSC1xx: what cannot be worked out while the body of a kernel is followed."""
+"""PSC1xx: expressions that cannot be evaluated while the body of a kernel is followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PSC9xx: what the analysis cannot see or the compiler cannot do yet, and our own mistakes."""
+"""PSC9xx: limits of the analysis and of the compiler, and our own mistakes."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class UnknownFunction(Diagnostic, code="PSC910"):
 
     function: str
     here: str = ""
-    """The qualified name of what does the same here."""
+    """The qualified name of the equivalent here."""
     instead: str = ""
-    """What is written in its place, if that is known."""
+    """The replacement, if it is known."""
     decorator: str = ""
-    """The qualified name of the decorator of which nothing is known, if the function has one."""
+    """The qualified name of the unknown decorator, if the function has one."""
 
     def message(self) -> str:
         if self.decorator:
@@ -161,9 +161,9 @@ class UnknownValue(Diagnostic, code="PSC911"):
 
     name: str
     here: str = ""
-    """The qualified name of what is the same here."""
+    """The qualified name of the equivalent here."""
     instead: str = ""
-    """What is written in its place, if that is known."""
+    """The replacement, if it is known."""
 
     def message(self) -> str:
         return f"the value of `{self.name}` is not known from the source"
@@ -292,7 +292,7 @@ class RevealedType(Diagnostic, code="PSC918", severity=Severity.NOTE):
     """`reveal_type` shows the type of an expression."""
 
     types: tuple[str, ...]
-    """The type, or those for the choices of what the signature leaves open."""
+    """The type, or the types for the choices that the signature leaves open."""
 
     def message(self) -> str:
         return f"the type is {' or '.join(self.types)}"

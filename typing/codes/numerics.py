@@ -1,4 +1,4 @@
-"""PSC7xx: programs whose numbers may not be what they seem."""
+"""PSC7xx: programs whose numbers may be misleading."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RepeatedIndexCombined(Diagnostic, code="PSC715", severity=Severity.WARNING
 
     function: str
     texts: tuple[str, str, str]
-    """How the array, its index, and what is combined with it are written."""
+    """The texts of the array, of its index, and of the value that is combined with it."""
 
     def message(self) -> str:
         array, index, _ = self.texts
@@ -214,12 +214,12 @@ class IndexLeavesAxis(Diagnostic, code="PSC702"):
     index: str
     """The index as it is written, or empty."""
     bound: Size
-    """What it reaches."""
+    """The index that it reaches."""
     size: Size
     count: str
-    """How the size of the axis can be written."""
+    """The text of the axis's size."""
     why: str
-    """Where it depends on sizes: for which."""
+    """The sizes for which this happens, if it depends on sizes."""
     written: bool
     """Whether something is put there rather than read."""
 

@@ -143,7 +143,7 @@ class UnusedSuppression(Diagnostic, code="PSC920", severity=Severity.WARNING):
     """A comment suppresses a finding that is not there."""
 
     codes: tuple[str, ...]
-    """Those that are not found; empty for a comment without codes."""
+    """The codes that are not found; empty for a comment without codes."""
     others: bool = False
     """Whether the comment has other codes that are found."""
 

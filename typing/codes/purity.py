@@ -37,7 +37,7 @@ class RandomState(Diagnostic, code="PSC203"):
 
     function: str
     instead: str = ""
-    """What draws the same from a key, if something does."""
+    """The function that draws the same from a key, if there is one."""
 
     def message(self) -> str:
         return f"`{self.function}` draws from a hidden random state"
@@ -65,11 +65,11 @@ class Mutation(Diagnostic, code="PSC205"):
     what: str
     rewrite: str
     why: str = ""
-    """Who holds the array, as what follows its name: `is a parameter`."""
+    """The holder of the array, as the text after its name: `is a parameter`."""
     parameter: str = ""
     """The parameter of the kernel that the array is, if it is one."""
     noun: str = "an array"
-    """What is changed: a list, if it is no array."""
+    """The kind of object that is changed: a list, if it is no array."""
     is_undecided: bool = False
     """Whether it may be a scalar, which is not changed, as well as an array without axes."""
 
@@ -93,9 +93,9 @@ class StaleView(Diagnostic, code="PSC210"):
     """An array that may be a view is read after a store into the array that it may show."""
 
     by: str
-    """What made it: `np.reshape`."""
+    """The function that made it: `np.reshape`."""
     items: bool = False
-    """Whether it goes through the items of a list, a dict or a set, and shows no array."""
+    """Whether it iterates over a list, a dict or a set, and shows no array."""
 
     def message(self) -> str:
         if self.items:

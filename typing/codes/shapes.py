@@ -33,24 +33,24 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
     axis: int
     why: str
     enough: Fact | None = None
-    """What makes them fit, if small arrays alone do not."""
+    """The bound that makes them fit, if only small arrays do not fit."""
     operands: tuple[str, str] = ("", "")
-    """How the operands are written, if there are two."""
+    """The texts of the operands, if there are two."""
     sign: str = ""
     """The operator between them."""
     kept: tuple[str, str] = ("", "")
-    """How they are written with `keepdims`, and along which axis."""
+    """The texts with `keepdims`, and the axis."""
     kept_axes: tuple[int, int] = (-1, -1)
     reduced: tuple[tuple[int, ...], ...] = ()
     """The axes along which the two operands reduce one array, if they differ."""
     instead: str = ""
-    """What is to be said in place of the usual mistake."""
+    """The advice in place of that for the usual mistake."""
 
     @classmethod
     def of(
         cls, facts: Assumptions, shapes: Sequence[Shape], axis: int, left: Size, right: Size
     ) -> Self:
-        """The finding, with the smallest sizes that show it, none of which would be stretched."""
+        """Return the finding with the smallest sizes that show it, if possible none of them 1."""
         larger = facts.assume(*(Fact("<=", 2, size) for size in (left, right)))
         if larger.counterexample(Fact("==", left, right)):
             facts = larger
@@ -98,7 +98,7 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
         return None
 
     def rewrites(self) -> Iterator[tuple[tuple[str, str], str]]:
-        """What fits: how the operands are written then, and the operator between them."""
+        """Yield the texts of operands that fit, and the operator between them."""
         if len(self.shapes) != 2 or not all(self.operands) or self.enough is not None:
             return
         if self.reduced or self.instead:
@@ -130,7 +130,7 @@ class ShapesDoNotBroadcast(Diagnostic, code="PSC300"):
 
 
 def _fit(left: Shape, right: Shape) -> bool:
-    """Whether shapes broadcast together as they are written."""
+    """Return whether shapes broadcast together as they are written."""
     pairs = zip(left[::-1], right[::-1], strict=False)
     return all(one == other or 1 in (one, other) for one, other in pairs)
 
@@ -215,7 +215,7 @@ class ImpossibleReshape(Diagnostic, code="PSC313"):
     missing: Fact | None = None
     steps: str = ""
     """The range whose steps stay on the axis, where the index is a loop's counter."""
-    """What would make the numbers of elements agree."""
+    """The fact that would make the numbers of elements agree."""
 
     def message(self) -> str:
         return f"{self.given} cannot be reshaped to [{show_shape(self.wanted)}]"
@@ -236,7 +236,7 @@ class PiecesDoNotFit(Diagnostic, code="PSC316"):
     shapes: tuple[Shape, ...]
     why: str
     enough: Fact | None = None
-    """What makes them fit, if small arrays alone do not."""
+    """The bound that makes them fit, if only small arrays do not fit."""
 
     @classmethod
     def of(
@@ -270,9 +270,9 @@ class DataDependentShape(Diagnostic, code="PSC317"):
     instead: str = ""
     by: str = "the values in an array"
     written: str = ""
-    """What is written in the place of the call around it, if that is known."""
+    """The replacement for the call around it, if it is known."""
     why: str = ""
-    """Where a mask has another size than the array, in words."""
+    """The difference between the sizes of a mask and of the array, in words."""
 
     def message(self) -> str:
         return f"the shape of {self.what} depends on {self.by}"
@@ -348,7 +348,7 @@ class UnprovenSize(Diagnostic, code="PSC320"):
 
 
 def tidy(fact: Fact) -> Fact:
-    """The same fact with a constant moved to one side: `2 <= n` rather than `0 <= n-2`."""
+    """Return the fact with a constant moved to one side: `2 <= n` rather than `0 <= n-2`."""
     try:
         return _tidy(fact)
     except DimTooLarge:  # it stays as it is

@@ -25,7 +25,7 @@ class InnerSizesDiffer(Diagnostic, code="PSC301"):
     works: tuple[tuple[str, ArrayType], ...] = ()
     """Products that do fit, with `{0}` and `{1}` for the operands, and their types."""
     operands: tuple[str, str] = ("a", "b")
-    """How the operands are written."""
+    """The texts of the operands."""
 
     def message(self) -> str:
         return f"{self.function}: inner sizes differ"
@@ -93,7 +93,7 @@ class TooFewElements(Diagnostic, code="PSC333"):
     size: Size
     needed: Size
     what: str
-    """What needs so many, for instance `k`."""
+    """The parameter that needs this number of elements, for instance `k`."""
     why: str = ""
     """The smallest sizes at which it fails."""
 
@@ -178,7 +178,7 @@ class ReturnShape(Diagnostic, code="PSC303"):
     why: str
     rewrite: str = ""
     instead: str = ""
-    """What is to be said in place of the type to declare."""
+    """The advice in place of the type to declare."""
 
     def message(self) -> str:
         part = f"result{self.path} of " if self.path else ""
@@ -262,7 +262,7 @@ class UndecidedCondition(Diagnostic, code="PSC306"):
     yes: str
     no: str
     general: str
-    """Of the condition and its opposite the one that holds for more sizes."""
+    """The condition or its opposite, whichever holds for more sizes."""
 
     def message(self) -> str:
         return f"`{self.fact}` is not decided by what is known of the sizes"

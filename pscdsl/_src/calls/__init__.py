@@ -1,1 +1,1 @@
-"""What kernels and loaded kernels share: arguments, choices, errors."""
+"""The common parts of kernels and loaded kernels: arguments, choices, errors."""

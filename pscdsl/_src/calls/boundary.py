@@ -1,4 +1,4 @@
-"""Python objects on their way into a kernel and out of it: trees of arrays of real classes."""
+"""Conversion of Python objects to a kernel's arrays and back: trees of arrays of real classes."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ Register: TypeAlias = Callable[..., None]
 
 
 Records: TypeAlias = Callable[[type[Any], Spec | None], InstanceClass | None]
-"""What is known of the class of an argument where a specification is declared."""
+"""Returns the known description of an argument's class, given the declared specification."""
 
 
 class NotAnArgument(Exception):
-    """An object that no specification fits; carries what it is."""
+    """An object that no specification fits; carries a description of it."""
 
 
 def argument(
@@ -80,11 +80,11 @@ def argument(
     classes: dict[str, DType],
     records: Records,
 ) -> Type:
-    """The type of an argument, its arrays appended to `leaves`.
+    """Return the type of an argument and append its arrays to `leaves`.
 
-    Python scalars take the dtype that the specification names, or the one that `classes` has for
-    its class; arrays add theirs there.  `register` receives every container class that is met,
-    and `records` gives what is known of record classes.
+    Python scalars take the dtype that the specification names, or the one in `classes` for its
+    dtype class; arrays add theirs there. `register` receives every container class that is met, and
+    `records` returns the description of a record class.
     """
     if isinstance(spec, OptionalSpec):
         spec = spec.item
@@ -117,7 +117,7 @@ def argument(
 
 
 def _as_number(spec: ArraySpec, value: Any) -> Any:
-    """The number that Python makes of a scalar, where one is declared: `float(x)`."""
+    """Return the number that Python makes of a scalar, if a number is declared: `float(x)`."""
     if not _is_scalar_for(spec, value) or not hasattr(value, "__array__"):
         return value
     array = np.asarray(value)
@@ -126,7 +126,7 @@ def _as_number(spec: ArraySpec, value: Any) -> Any:
 
 
 def _is_scalar_for(spec: ArraySpec, value: Any) -> bool:
-    """Whether the elements of an array become numbers of Python's of a declared kind."""
+    """Return whether an array's elements become Python numbers of a declared kind."""
     known: Any = value
     if not isinstance(value, np.ndarray | np.generic | Array) or len(known.shape) != len(spec.dims):
         return False
@@ -143,7 +143,7 @@ def _must_fit(scalar: Any, dtype: DType) -> None:
 
 
 def static(value: object) -> StaticType:
-    """A static argument; NumPy's scalars count as Python's, also in tuples."""
+    """Return a static argument's type; NumPy's scalars count as Python's, also in tuples."""
     if isinstance(value, Array):
         raise NotAnArgument("an array, or traced by jax, which keeps what `static_argnames` names")
     value = _of_python(value)
@@ -162,7 +162,7 @@ def _of_python(value: Any) -> Any:
 
 
 def array_type(value: Any) -> ArrayType:
-    """The type of a NumPy or device array."""
+    """Return the type of a NumPy or device array."""
     if is_masked(value):
         raise NotAnArgument("a masked array; fill it, or pass the mask as an array of its own")
     try:
@@ -172,7 +172,7 @@ def array_type(value: Any) -> ArrayType:
 
 
 def keys_in(stored: ArrayType) -> ArrayType:
-    """The keys that an array of words holds along its last axis; itself if it holds none."""
+    """Return the type of the keys in an array of words along its last axis; its own otherwise."""
     if stored.dtype is U32 and stored.shape[-1:] == (2,):
         return ArrayType(KEY, stored.shape[:-1])
     return stored
@@ -251,24 +251,24 @@ def _container(
 
 
 def _takes_lists(spec: Spec | None) -> bool:
-    """Whether a list may be given: where one is declared, any tree, or it is not known what."""
+    """Return whether a list is accepted: the specification is a list, any tree, or unknown."""
     if isinstance(spec, TupleSpec | RepeatedSpec):
         return spec.listed
     return spec is None or isinstance(spec, TreeSpec)
 
 
 def _takes_dicts(spec: Spec | None) -> bool:
-    """The same for dicts."""
+    """Return whether a dict is accepted."""
     return spec is None or isinstance(spec, DictSpec | TreeSpec) or spec_is_plain(spec)
 
 
 def spec_is_plain(spec: Spec | None) -> bool:
-    """Whether this is `dict[str, A]`."""
+    """Return whether this is `dict[str, A]`."""
     return isinstance(spec, MapSpec) and spec.plain
 
 
 def _dict_type(value: dict[Any, Any], inside: Callable[[str, Any], Type]) -> DictType:
-    """The type of a dict, whose arrays are in the order of its keys."""
+    """Return the type of a dict, whose arrays are in the order of its keys."""
     for key in value:
         if type(key) is not str:
             raise NotAnArgument(f"a dict with the key {key!r}, which is no string")
@@ -277,7 +277,7 @@ def _dict_type(value: dict[Any, Any], inside: Callable[[str, Any], Type]) -> Dic
 
 
 def host_view(exporter: Any) -> Any:
-    """A NumPy array that shares another library's memory; a BufferError if none can."""
+    """Return a NumPy array that shares another library's memory; a BufferError if none can."""
     from pscdsl._src.xla.runtime import devices  # types are read without jaxlib
 
     return devices.host_view(exporter)
@@ -310,7 +310,7 @@ def _vector_from(rest: Any, items: Any) -> Any:
 
 
 def _part(spec: Spec | None, index: int | str) -> Spec | None:
-    """The specification of a part of a container; None where there is none."""
+    """Return the specification of a part of a container; None where there is none."""
     if isinstance(spec, TupleSpec) and isinstance(index, int) and index < len(spec.items):
         return spec.items[index]
     if isinstance(spec, RepeatedSpec | MapSpec):
@@ -323,7 +323,7 @@ def _part(spec: Spec | None, index: int | str) -> Spec | None:
 
 
 def result(tree: Type, arrays: Iterator[Any]) -> Any:
-    """The value with this type, its arrays taken in order."""
+    """Return the value with this type; its arrays are taken in order."""
     if isinstance(tree, ArrayType):
         return next(arrays)
     if isinstance(tree, NoneType):
@@ -388,7 +388,7 @@ def register_value(
     """Tell `register` of every container class in a value; `apart` as in `register_record`."""
     real: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
     if hasattr(value, "__dlpack__") or hasattr(value, "shape"):
-        return  # an array, whoever's it is
+        return  # an array of any library
     items: Any = ()
     if is_tuple(value) or isinstance(value, list):
         items = value  # pyright: ignore[reportUnknownVariableType]

@@ -1,4 +1,4 @@
-"""What is called from Python with arguments that fit a signature: kernels, and loaded ones."""
+"""Objects that Python calls with arguments that fit a signature: kernels, loaded or not."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 # Objects whose calls are those of another function, with no frame of Python's between.
 #
-# Python looks `__call__` up in the class: an object that is called directly has a class of its own.
+# Python looks `__call__` up in the class: each object that is called directly has a separate class.
 
 
 _CALLED_THROUGH = "__called_through__"
 
 
 def call_directly(thing: Any, function: Any) -> None:
-    """Have calls of the object be calls of the function, from now on."""
+    """Make calls of the object call the function directly, from now on."""
     base = called_through(thing.__class__)
     names: dict[str, object] = {
         "__call__": staticmethod(function),
@@ -47,7 +47,7 @@ def call_directly(thing: Any, function: Any) -> None:
 
 
 def called_through(cls: type[Any]) -> type[Any]:
-    """The class that an object had before it was called directly."""
+    """Return the class that an object had before it was called directly."""
     base: type[Any] = vars(cls).get(_CALLED_THROUGH, cls)
     return base
 
@@ -58,7 +58,7 @@ Specialise: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], BoundExecut
 
 
 class CallingConvention(NamedTuple):
-    """How the arguments of a kernel are passed."""
+    """The way in which the arguments of a kernel are passed."""
 
     name: str
     parameters: tuple[str, ...]
@@ -70,9 +70,9 @@ class CallingConvention(NamedTuple):
     tree_statics: bool
     """Whether there may be some inside of arguments of any structure."""
     donated: tuple[str, ...]
-    """Those whose memory results may take."""
+    """The parameters whose memory results may take."""
     constants: tuple[str, ...]
-    """Those with a number for their default, a constant of the programs of calls without them."""
+    """The parameters with a number as default, a constant of the programs of calls without them."""
     plain: bool
     """Whether each must be given, and may be by name."""
 
@@ -82,7 +82,7 @@ class Called(Generic[P, R]):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         raise NotImplementedError
 
     @property
@@ -92,7 +92,7 @@ class Called(Generic[P, R]):
 
     @property
     def device(self) -> Device:
-        """Where its programs run."""
+        """The device of its programs."""
         return default_device()
 
     @property
@@ -101,7 +101,7 @@ class Called(Generic[P, R]):
         raise NotImplementedError
 
     def bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter, as Python binds them."""
+        """Return the arguments by parameter, as Python binds them."""
         arguments = self._bind(args, kwargs)
         arguments.apply_defaults()
         return arguments.arguments
@@ -113,21 +113,21 @@ class Called(Generic[P, R]):
             raise ArgumentError(f"{self.name}: {error}") from None
 
     def left_out(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, ...]:
-        """The parameters that a call leaves to a default which programs have as a constant."""
+        """Return the parameters that a call omits and that programs have as constants."""
         constants = self._calling_convention().constants
         passed = self._bind(args, kwargs).arguments if constants else {}
         return tuple([name for name in constants if name not in passed])
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.InstanceClass | None:
-        """What is known of the class of an argument, given where `spec` is declared."""
+        """Return the description of an argument's class, declared as `spec`; None if unknown."""
         raise NotImplementedError
 
     def _constants(self) -> Sequence[str]:
-        """The parameters that need not be given to a program: it may have their defaults."""
+        """Return the parameters that may be constants of a program, with their defaults."""
         return ()
 
     def _donated_names(self) -> Sequence[str]:
-        """The parameters whose memory results may take."""
+        """Return the parameters whose memory results may take."""
         raise NotImplementedError
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
@@ -136,7 +136,7 @@ class Called(Generic[P, R]):
 
     @property
     def _passing(self) -> Passing:
-        """How arguments are read, which no call needs whose program an earlier process stored."""
+        """The reader of arguments, which calls of programs from an earlier process do not need."""
         from pscdsl._src.calls.passing import Passing
 
         return Passing(self)
@@ -144,14 +144,14 @@ class Called(Generic[P, R]):
     def arguments(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: Collection[str] = ()
     ) -> tuple[list[Any], dict[str, Type]]:
-        """The arrays of a call, in the order of the program's parameters, and their types.
+        """Return the arrays of a call, in the order of the program's parameters, and their types.
 
         The program does not take those that are `constants` of it.
         """
         return self._passing.arguments(args, kwargs, constants)
 
     def matched(self, types: Mapping[str, Type]) -> tuple[Choice, dict[str, int]]:
-        """What arguments of these types leave no longer open in the signature, and the sizes.
+        """Return the choice that arguments of these types make in the signature, and the sizes.
 
         An ArgumentError names an argument that does not fit.
         """
@@ -167,7 +167,7 @@ class Called(Generic[P, R]):
         return result
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """An ArgumentError if a call failed because an argument's memory was given away."""
+        """Raise an ArgumentError if a call failed because an argument's memory was given away."""
         # Loaded with the dispatcher, if there was a call.
         from pscdsl._src.xla.dispatch import explanation
 
@@ -188,17 +188,17 @@ class Called(Generic[P, R]):
         return made
 
     def _entered(self, dispatcher: Any, entry: Any) -> None:
-        """Have calls come to an entry, unless another dispatcher has taken over."""
+        """Make calls use an entry, unless another dispatcher has taken over."""
         if self.__dict__.get("dispatcher", dispatcher) is dispatcher:
             call_directly(self, entry)
 
     def dispatcher_for(
         self, specialise: Specialise, donated: Collection[str], constants: Collection[str]
     ) -> Any:
-        """What calls programs with arguments as this one's are passed.
+        """Return a dispatcher that calls programs with arguments passed as for this one.
 
-        Results may take the memory of the parameters that are `donated`.  Those that may be
-        `constants` are not given to programs where a call leaves them out.
+        Results may take the memory of the parameters that are `donated`. Parameters that may be
+        `constants` are not passed to programs where a call omits them.
         """
         # jaxlib is loaded when something is called.
         from pscdsl._src.xla import binding, dispatch
@@ -225,11 +225,11 @@ class Called(Generic[P, R]):
         )
 
     def _calling_convention(self) -> CallingConvention:
-        """How arguments are passed, as the signature says."""
+        """Return the calling convention of the signature."""
         return self._passing.convention(tuple(self._donated_names()), tuple(self._constants()))
 
     def _inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The static values in the records among the arguments."""
+        """Return the static values in the records among the arguments."""
         return self._passing.inner_statics(args, kwargs)
 
 

@@ -1,4 +1,4 @@
-"""What keywords fix of a signature, `kernel.lower(dtype="f32", n=8)`, and what defaults are."""
+"""Choices by keyword for a signature, `kernel.lower(dtype="f32", n=8)`, and defaults."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pscdsl.typing.dtypes import dtype
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice, Signature
 
-# What keywords fix of a signature: `kernel.lower(dtype="f32", n=8)`.
+# Choices by keyword for a signature: `kernel.lower(dtype="f32", n=8)`.
 
 
 def chosen(definition: Definition, signature: Signature, fixed: Mapping[str, Any]) -> Choice:
-    """The choice that keywords name; where they leave it open, the first that is admitted."""
+    """Return the choice that keywords name; the first that is admitted if they leave it open."""
     open_parts = signature.open_parts()
     unknown = fixed.keys() - open_parts.keys()
     if unknown:
@@ -44,13 +44,13 @@ def chosen(definition: Definition, signature: Signature, fixed: Mapping[str, Any
 
 
 def fits(choice: Choice, fixed: Mapping[str, Any]) -> bool:
-    """Whether a choice has what keywords fix."""
+    """Return whether a choice agrees with the keywords."""
     parts = _parts(choice)
     return all(parts.get(key) in (value, _dtype_name(value)) for key, value in fixed.items())
 
 
 def _parts(choice: Choice) -> dict[str, Any]:
-    """What a choice fixes, by the keywords of it."""
+    """Return the parts of a choice by their keywords."""
     parts: dict[str, Any] = {k: v.name for k, v in choice.dtypes}
     parts |= dict(choice.ranks) | {f"len({k})": v for k, v in choice.lengths}
     parts |= {k: v.value for k, v in choice.statics}
@@ -58,7 +58,7 @@ def _parts(choice: Choice) -> dict[str, Any]:
 
 
 def _dtype_name(value: Any) -> Any:
-    """The name of a dtype, in whichever form it is given; anything else as it is."""
+    """Return the name of a dtype, in whichever form it is given; anything else as it is."""
     return value.__name__ if isinstance(value, ElementType) else getattr(value, "name", value)
 
 
@@ -82,13 +82,13 @@ def _made(definition: Definition, signature: Signature, fixed: Mapping[str, Any]
 
 
 def signature(definition: Definition) -> inspect.Signature:
-    """The parameters as Python would have them."""
+    """Return the parameters as a Python signature."""
     defaults = {name: as_argument(value) for name, value in definition.defaults.items()}
     return definition.closure.signature(defaults)
 
 
 def as_argument(value: Any) -> Any:
-    """What a caller gives for a value that is known, where its classes have been loaded."""
+    """Return a known value as a caller would give it, if its classes are loaded."""
     if isinstance(value, RecordValue) and value.cls.constructor is not None:
         names = [name for name in value.cls.field_names() if name in value.fields]
         return assemble(value.cls, names, [as_argument(value.fields[name]) for name in names])

@@ -1,4 +1,4 @@
-"""What calling a kernel from Python can raise, and where in the source a call stands."""
+"""Errors of calls from Python, and the places of these calls in the source."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pscdsl._src.support.tracebacks import UsersError
 
-# Whatever is public imports this: what an error needs is loaded when there is one.
+# All public modules import this one: the dependencies of an error are loaded when there is one.
 if TYPE_CHECKING:
     from pscdsl._src.frontend.text.source import Source
     from pscdsl.typing.diagnostics import Diagnostic, Span
 
 
-# Where a call of one of our functions stands in the source of the caller.
+# The place of a call of our functions in the caller's source.
 
 
 _THROUGH: Final = "pscdsl._src.support.tracebacks"
@@ -42,7 +42,7 @@ class CallSite:
         return hash((id(self.code), self.instruction))
 
     def place(self) -> tuple[Source, Span] | None:
-        """The text that it stands in and where; None if there is no text."""
+        """Return the text that contains the call, and the place in it; None if there is no text."""
         from pscdsl._src.frontend.modules.loaded_code import current_source
         from pscdsl.typing.diagnostics import Span
 
@@ -60,14 +60,14 @@ class CallSite:
 
 
 def call_site(module: str) -> CallSite:
-    """The innermost call that does not come from the module of this name."""
+    """Return the innermost call that does not come from the module of this name."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and frame.f_globals.get("__name__") in (module, _THROUGH):
         frame = frame.f_back
     return CallSite(frame.f_code, frame.f_lasti, frame.f_globals)
 
 
-# What calling a kernel from Python can raise.
+# Errors of calls of kernels from Python.
 
 
 class CheckError(UsersError):

@@ -1,4 +1,4 @@
-"""How arguments of calls are read: their arrays and types, and what these say of a signature."""
+"""Reading of call arguments: their arrays and types, and the choices that these make."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Passing:
     def arguments(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: Collection[str] = ()
     ) -> tuple[list[Any], dict[str, Type]]:
-        """The arrays of a call, and the types of its arguments; see `Called.arguments`."""
+        """Return the arrays of a call, and the types of its arguments; see `Called.arguments`."""
         called = self._called
         leaves: list[Any] = []
         types: dict[str, Type] = {}
@@ -58,7 +58,7 @@ class Passing:
         return leaves, types
 
     def matched(self, types: Mapping[str, Type]) -> tuple[Choice, dict[str, int]]:
-        """The choice and the sizes that types of arguments come to; see `Called.matched`."""
+        """Return the choice and the sizes for types of arguments; see `Called.matched`."""
         try:
             fit = match(self._called.signature, types, Assumptions())
         except Failure as failure:
@@ -76,7 +76,7 @@ class Passing:
         return fit.choice, sizes
 
     def convention(self, donated: tuple[str, ...], constants: tuple[str, ...]) -> CallingConvention:
-        """How arguments are passed, as the signature says."""
+        """Return the calling convention of the signature."""
         called = self._called
         parameters = called.signature.parameters
         return CallingConvention(
@@ -96,7 +96,7 @@ class Passing:
         )
 
     def _has_inside(self, kind: type[Spec]) -> bool:
-        """Whether something of a kind is declared among the arguments; static values within one."""
+        """Return whether arguments contain a specification of a kind, static ones only inside."""
         return any(
             isinstance(part, kind)
             for parameter in self._called.signature.parameters
@@ -105,7 +105,7 @@ class Passing:
         )
 
     def inner_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The static values in the records among the arguments."""
+        """Return the static values in the records among the arguments."""
         return tuple(
             part
             for tree in self.arguments(args, kwargs)[1].values()
@@ -116,7 +116,7 @@ class Passing:
     def bound_executable(
         self, specialisation: Specialisation, executable: Executable, *, fills: bool
     ) -> BoundExecutable:
-        """A compiled program as calls take it; see there for what `fills` is."""
+        """Bind a compiled program for calls; see `BoundExecutable` for `fills`."""
         constants, tree = specialisation.constants, specialisation.program.result
         assert tree is not None
         boundary.register_result(tree, register_class)

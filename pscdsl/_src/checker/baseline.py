@@ -1,4 +1,4 @@
-"""What a finding is recognised by when the lines around it have moved."""
+"""Recognition of findings whose surrounding lines have moved."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fingerprints:
         self._headers: dict[str, list[_Header | None]] = {}
 
     def of(self, finding: Diagnostic) -> str:
-        """A hash of the code, the message, the text of its line and the functions around it.
+        """Return a hash of the code, the message, the text of its line and the functions around it.
 
         Neither line numbers nor the name of the file count; indentation does not either.
         """
@@ -51,7 +51,7 @@ class Fingerprints:
         return hashlib.sha256("\0".join(facts).encode("utf-8", "replace")).hexdigest()[:32]
 
     def numbered(self, findings: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, str]]:
-        """Each finding with its fingerprint; a number tells those of one file apart."""
+        """Yield each finding with its fingerprint; a number tells equal ones of a file apart."""
         seen: Counter[tuple[str, str]] = Counter()
         for finding in findings:
             found = self.of(finding)
@@ -60,7 +60,7 @@ class Fingerprints:
             seen[key] += 1
 
     def enclosing(self, path: str, line: int) -> str:
-        """The names of the functions and classes around a line, outermost first: `Layer.apply`.
+        """Return the functions and classes around a line, outermost first: `Layer.apply`.
 
         Read off the indentation, so that it can be said of text that is not parsed any more.
         """
@@ -78,7 +78,7 @@ class Fingerprints:
         return ".".join(names)
 
     def _above(self, path: str) -> list[_Header | None]:
-        """The last header at or above each line, with those that it stands in."""
+        """Return the last header at or above each line, with the headers around it."""
         if path not in self._headers:
             found: list[_Header | None] = []
             last: _Header | None = None
@@ -120,16 +120,16 @@ class BaselineEntry:
     """A finding that is accepted, and how often."""
 
     path: str
-    """From the folder of the baseline file, with `/` between names."""
+    """The path from the folder of the baseline file, with `/` between names."""
     code: str
     fingerprint: str
     count: int
     message: str
-    """For people; not compared."""
+    """The message for people; not compared."""
 
     @property
     def key(self) -> Key:
-        """What it is recognised by."""
+        """The key that identifies it."""
         return self.path, self.code, self.fingerprint
 
 
@@ -143,7 +143,7 @@ class Baseline:
     def divide(
         self, findings: Iterable[Diagnostic], fingerprints: Fingerprints
     ) -> tuple[list[Diagnostic], list[Diagnostic], list[BaselineEntry]]:
-        """The findings that are new, those that are known, and the entries that are left over."""
+        """Return the new findings, the known ones, and the entries that are left over."""
         left = Counter[Key]()
         for entry in self.entries:
             left[entry.key] += entry.count
@@ -165,13 +165,13 @@ class Baseline:
         return new, known, over
 
     def concerns(self, entry: BaselineEntry, checked: Collection[str]) -> bool:
-        """Whether a check of these files (real paths) says something of an entry."""
+        """Return whether a check of these files (real paths) can find or miss an entry."""
         path = resolved(os.path.join(self.root, entry.path))
         return path in checked or not os.path.exists(path)
 
 
 def place(path: str, root: str) -> str:
-    """A path as a baseline file writes it."""
+    """Return a path as a baseline file writes it."""
     real = resolved(split_cell(path)[0])
     try:
         real = os.path.relpath(real, resolved(root))
@@ -181,7 +181,7 @@ def place(path: str, root: str) -> str:
 
 
 def read(path: str) -> Baseline:
-    """The baseline in a file at a resolved path; a BaselineError if it is none."""
+    """Return the baseline in a file at a resolved path; a BaselineError if it is none."""
     name = shown_path(path)
     try:
         document: object = json.loads(paths.read(path, _LIMIT))
@@ -206,9 +206,9 @@ def read(path: str) -> Baseline:
 
 
 def write(path: str, findings: Sequence[Diagnostic], fingerprints: Fingerprints) -> int:
-    """Write these findings as the baseline, all at once; returns how many there are.
+    """Write these findings as the baseline, all at once; return their number.
 
-    A file is replaced, and a link too: what it leads to is not written to.
+    A file is replaced, and a link too: its target is not written to.
     """
     folder = resolved(os.path.dirname(path) or os.curdir)
     counts: Counter[Key] = Counter()
@@ -260,9 +260,9 @@ _LIBRARY = os.path.join(LIBRARY, "")
 
 
 def at_call(finding: Diagnostic) -> Diagnostic:
-    """A finding at the call that led into the library; its own place becomes a note.
+    """Move a finding to the call that led into the library; its former place becomes a note.
 
-    What stands in other code stays where it is, as does what a check of the library itself finds.
+    Findings in other code stay where they are, as do those of a check of the library itself.
     """
     inner, *calls = finding.span.frames()
     if calls and _in_library(inner.path):
@@ -277,12 +277,12 @@ def _in_library(path: str) -> bool:
     return resolved(path).startswith(_LIBRARY)
 
 
-# What is reported of a check: the selected findings that no baseline knows.
+# The findings that are reported: the selected ones that are not in the baseline.
 
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """The findings of a check, sorted by what becomes of them."""
+    """The findings of a check, sorted by their treatment."""
 
     reported: tuple[Diagnostic, ...]
     suppressed: tuple[Diagnostic, ...] = ()
@@ -290,10 +290,10 @@ class Triage:
     baselined: tuple[Diagnostic, ...] = ()
     """Known from the baseline."""
     stale: tuple[BaselineEntry, ...] = ()
-    """What the baseline knows, and what is found no more."""
+    """Entries of the baseline that are no longer found."""
 
     def fails(self, *, strict: bool) -> bool:
-        """Whether the check fails: by an error; in strict mode by a warning or a missing proof."""
+        """Return whether the check fails: by an error, or if strict, a warning or missing proof."""
         failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
         return any(
             type(finding).severity in failing or (strict and finding.code == KernelNotChecked.code)
@@ -301,7 +301,7 @@ class Triage:
         )
 
     def hidden(self) -> Hidden:
-        """How many findings are not reported."""
+        """Return the numbers of findings that are not reported."""
         stale = sum(entry.count for entry in self.stale)
         return Hidden(len(self.suppressed), len(self.baselined), stale)
 
@@ -314,7 +314,7 @@ def triage(
     checked: Collection[str],
     fingerprints: Fingerprints,
 ) -> Triage:
-    """Sort what was found in the files that were checked (real paths)."""
+    """Sort the findings in the files that were checked (real paths)."""
     found, suppressed = map(at_call, found), map(at_call, suppressed)
     selected = [each for d in found if (each := selection.narrowed(d)) is not None]
     silenced = tuple(d for d in suppressed if selection.includes(d.code, d.span.path))

@@ -1,4 +1,4 @@
-"""Budgets: bounds on what kernels cost, `# psc: budget flops <= 2*n*d`, proven for all sizes."""
+"""Budgets: bounds on the cost of kernels, `# psc: budget flops <= 2*n*d`, proven for all sizes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MEASURES = {
     "peak": "peak",
     "memory": "peak",
 }
-"""What can be bounded, and what `pscdsl cost` calls it."""
+"""The measures that can be bounded, with their names in `pscdsl cost`."""
 
 _COMPARISON = re.compile(r"==|!=|<=|>=|<|>|=|≤|≥")
 _MEASURE = re.compile(r"\s*(?:(?P<of>[A-Za-z]\w*)\s+)?(?P<measure>[A-Za-z]\w*)\s*")
@@ -68,7 +68,7 @@ class Budget:
 def read_budgets(
     text: str, place: Callable[[int, int], Span]
 ) -> Iterator[Budget | MalformedBudget]:
-    """The bounds in a text; `place` says where the characters between two offsets stand."""
+    """Yield the bounds in a text; `place` returns the place of a range of characters."""
     for start, end in _clauses(text):
         span = place(start, end)
         try:
@@ -85,7 +85,7 @@ class _Malformed(Exception):
 
 
 def _clauses(text: str) -> Iterator[tuple[int, int]]:
-    """Where the parts between commas are, those within parentheses left out."""
+    """Yield the places of the parts between commas, except commas within parentheses."""
     depth, start = 0, 0
     for place, character in enumerate(f"{text},"):
         depth += (character == "(") - (character == ")")
@@ -115,7 +115,7 @@ def _read(clause: str, span: Span) -> Budget:
 
 
 def _measured(text: str) -> tuple[bool, str]:
-    """Whether the gradient is meant, and which measure."""
+    """Return whether the gradient is meant, and the measure."""
     known = ", ".join(name for name in MEASURES if name != "memory")
     match = _MEASURE.fullmatch(text)
     if match is None:
@@ -142,11 +142,11 @@ class Comment:
     """One comment, and the lines of the statement that it is about."""
 
     text: str
-    """What follows the word `budget`."""
+    """The text after the word `budget`."""
     place: Callable[[int, int], Span]
-    """Where the characters between two offsets of the text stand."""
+    """Returns the place of the characters between two offsets of the text."""
     word: str
-    """The word that stands for `budget`."""
+    """The word in place of `budget`."""
     path: str
     first: int
     last: int
@@ -154,16 +154,16 @@ class Comment:
 
     @property
     def span(self) -> Span:
-        """Where the text stands."""
+        """The place of the text."""
         return self.place(0, len(self.text))
 
     def about(self, span: Span) -> bool:
-        """Whether it is about what begins at a place."""
+        """Return whether it is about the kernel that begins at a place."""
         return self.path == span.path and self.first <= span.line <= self.last
 
 
 def budget_comments(source: Source) -> tuple[Comment, ...]:
-    """The comments of a module that are budgets, or nearly so."""
+    """Return the comments of a module that are budgets, or nearly so."""
     if "psc" not in source.text or "udget" not in source.text:
         return ()
     heads = dict(_heads(source.tree))
@@ -193,7 +193,7 @@ def _placed(path: str, line: int, start: int) -> Callable[[int, int], Span]:
 
 
 def _heads(tree: ast.Module) -> Iterator[tuple[int, tuple[int, int]]]:
-    """For each row of the head of a statement, the rows of that head."""
+    """Yield each row of a statement's head with the rows of that head."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -207,7 +207,7 @@ def _heads(tree: ast.Module) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _head(source: Source, heads: dict[int, tuple[int, int]], row: int) -> tuple[int, int]:
-    """The rows of the head that a comment is about: its own, or the next below other comments."""
+    """Return the rows of the head below a comment: its own, or the next below other comments."""
     while row not in heads:
         if row > len(source.lines) or not source.lines[row - 1].lstrip().startswith("#"):
             return 1, 0
@@ -215,16 +215,16 @@ def _head(source: Source, heads: dict[int, tuple[int, int]], row: int) -> tuple[
     return heads[row]
 
 
-# Where a program costs what it costs: the equations, and arrays, that take most.
+# The places of a program's cost: the equations and arrays that take most.
 
 
 _MOST = 3
 _LEAST = 0.05
-"""What takes less than this part is not worth naming."""
+"""Parts below this fraction are not worth naming."""
 
 
 def contributions(function: Function, measure: str, sizes: Mapping[str, int]) -> tuple[Label, ...]:
-    """The places in the source that have most of a cost at these sizes, with their part of it."""
+    """Return the places in the source with most of a cost at these sizes, and their shares."""
     found: dict[Span, Size] = {}
     for span, amount in _amounts(function, measure, sizes):
         frames = [frame for frame in reversed(span.frames()) if frame != function.span]
@@ -265,7 +265,7 @@ def _amounts(
 def _counted(
     block: Block, count: Callable[[Equation], Size], times: Size
 ) -> Iterator[tuple[Span, Size]]:
-    """What each equation takes, those of loops with all their steps."""
+    """Yield the cost of each equation, those of loops with all their steps."""
     for equation in block.equations:
         primitive = equation.primitive
         regions = primitive.layout.run if isinstance(primitive, Control) else ()
@@ -283,7 +283,7 @@ def _flops(equation: Equation) -> Size:
 
 
 def _makers(block: Block) -> dict[Atom, Span]:
-    """Where each variable is made."""
+    """Return the place where each variable is made."""
     made: dict[Atom, Span] = {var: var.origin for var in block.params}
     for equation in block.equations:
         made.update(dict.fromkeys(equation.outputs, equation.span))
@@ -291,7 +291,7 @@ def _makers(block: Block) -> dict[Atom, Span]:
 
 
 def _alive(function: Function, sizes: Mapping[str, int]) -> Iterator[tuple[Span, Size]]:
-    """What is in memory at the moment when most is."""
+    """Yield the arrays in memory at the moment when most is."""
     block = function.body
     totals = list(moments(function.facts, block))
     amounts = [evaluate(total, sizes) for total in totals]
@@ -309,22 +309,22 @@ def _alive(function: Function, sizes: Mapping[str, int]) -> Iterator[tuple[Span,
         if isinstance(atom, Var) and start <= worst <= last[atom]:
             there = there + bytes_of(atom.type)
             yield made[atom], bytes_of(atom.type)
-    if worst:  # what the equation needs inside, its own operands and results left out
+    if worst:  # the equation's inner memory, without its operands and results
         yield block.equations[worst - 1].span, totals[worst] - there
 
 
-# Whether kernels keep their budgets: proven, refuted by sizes, or not known.
+# The check of kernels' budgets: proven, refuted by sizes, or not known.
 
 
 def comments_in(source: Source) -> tuple[Comment, ...]:
-    """The comments of a module that are budgets, read once."""
+    """Return the comments of a module that are budgets, read once."""
     if source.budgets is None:
         source.budgets = budget_comments(source)
     return source.budgets
 
 
 def over_budget(definition: Definition, choice: Choice) -> Iterator[Diagnostic]:
-    """What is wrong with the budgets of a kernel, for a choice that has a program."""
+    """Yield the problems with the budgets of a kernel, for a choice that has a program."""
     programs: dict[bool, tuple[Function, Cost] | str] = {}
     for budget in _budgets(definition):
         if isinstance(budget, Diagnostic):
@@ -340,7 +340,7 @@ def over_budget(definition: Definition, choice: Choice) -> Iterator[Diagnostic]:
 
 
 def unproven(definition: Definition) -> Iterator[Diagnostic]:
-    """The budgets of a kernel that keeps them, where its open parts were tried by examples.
+    """Yield budgets that a kernel keeps, if its open parts were only tried by examples.
 
     How often a loop is unrolled, for instance, may be any function of a static value.
     """
@@ -369,7 +369,7 @@ def unproven(definition: Definition) -> Iterator[Diagnostic]:
 
 
 def _grows_by_rank(definition: Definition, budget: Budget) -> bool:
-    """Whether more axes of size 1 cost anything: then their number is not what it seems."""
+    """Return whether more axes of size 1 change the cost: then it depends on the rank itself."""
     found: dict[Choice, Size] = {}
     for choice in definition.signature.choices() or ():
         program = _program(definition, choice, budget.gradient)
@@ -384,7 +384,7 @@ def _grows_by_rank(definition: Definition, budget: Budget) -> bool:
 
 
 def stray_comments(source: Source, places: Collection[Span]) -> Iterator[Diagnostic]:
-    """Budgets that belong to none of the kernels, which begin at these places."""
+    """Yield budgets outside of all kernels, which begin at these places."""
     for comment in comments_in(source):
         if not any(map(comment.about, places)):
             reason = "it stands at no kernel's `def` or decorator"
@@ -394,7 +394,7 @@ def stray_comments(source: Source, places: Collection[Span]) -> Iterator[Diagnos
 
 
 def _budgets(definition: Definition) -> Iterator[Budget | Diagnostic]:
-    """The budgets of the decorator, then those of comments; a finding if one cannot be read."""
+    """Yield the budgets of the decorator, then those of comments; a finding for a malformed one."""
     for text in definition.budget:
         span = _argument_place(definition, text)
         if isinstance(text, str):
@@ -416,12 +416,12 @@ def _anywhere(first: int, last: int) -> Span:
 
 
 def _moved(found: Budget | Diagnostic, span: Span) -> Budget | Diagnostic:
-    """What an argument of the decorator says, or is wrong with it, at its place."""
+    """Move a budget of the decorator, or the problem with it, to its place."""
     return found.at(span) if isinstance(found, Diagnostic) else replace(found, span=span)
 
 
 def _argument_place(definition: Definition, text: object) -> Span:
-    """Where an argument of the decorator is written; the head of the kernel if it is elsewhere."""
+    """Return the place of an argument of the decorator; otherwise the head of the kernel."""
     node = definition.closure.node
     for decorator in getattr(node, "decorator_list", ()):
         for each in ast.walk(decorator):
@@ -431,7 +431,7 @@ def _argument_place(definition: Definition, text: object) -> Span:
 
 
 def _program(definition: Definition, choice: Choice, gradient: bool) -> tuple[Function, Cost] | str:
-    """The program that a budget is for, and its cost; or why there is none."""
+    """Return the program that a budget is for, and its cost; or why there is none."""
     try:
         made = _gradient(definition) if gradient else definition
         program = simplify(made.instance(choice))
@@ -517,5 +517,5 @@ def _exceeded(
 
 
 def _holding(budget: Budget, taken: Size) -> str:
-    """A bound of the same kind that holds."""
+    """Return a bound of the same kind that holds."""
     return f"{'gradient ' if budget.gradient else ''}{budget.measure} <= {taken}"

@@ -61,7 +61,7 @@ from pscdsl.typing.signatures import (
 
 @dataclass(frozen=True)
 class Held:
-    """A kernel that was checked, and what was found of it."""
+    """A kernel that was checked, and its findings."""
 
     definition: Definition
     found: Sequence[Diagnostic]
@@ -90,7 +90,7 @@ def check_source(text: str, path: str) -> CheckResult:
 def check_paths(
     paths: Sequence[Path | str], excluded: Callable[[str], bool] | None = None
 ) -> CheckResult:
-    """Check files, and the Python files and notebooks below folders, but for those excluded."""
+    """Check files, and the Python files and notebooks below folders, without excluded ones."""
     files = files_below(paths, excluded)
     with deep_stack():
         return summary([check_file(files, path)[0] for path in files.given])
@@ -103,10 +103,10 @@ def check_file(
     known: Mapping[str, Held] = MappingProxyType({}),
     read: Iterable[str] = (),
 ) -> tuple[CheckResult, Project]:
-    """Check one of the files; also the modules that were read for it.
+    """Check one of the files; return also the modules that were read for it.
 
-    What is found depends on nothing but these files: not on which of them were checked before.
-    `known` has kernels of the module of which the same would be found, and `read` the files that
+    The findings depend on nothing but these files: not on which of them were checked before.
+    `known` has kernels of the module whose findings would be the same, and `read` the files that
     were read for them.
     """
     project = Project(files=files)
@@ -121,7 +121,7 @@ def check_file(
 
 
 def _unfinished(path: str, error: Exception) -> CheckResult:
-    """A finding where the check of a whole module fails."""
+    """Return a finding that the check of a whole module failed."""
     start = Span(path, 1, 1, 1, 1)
     found: Diagnostic = InternalError(what=f"{type(error).__name__}: {error}", span=start)
     if isinstance(error, RecursionError):
@@ -131,7 +131,7 @@ def _unfinished(path: str, error: Exception) -> CheckResult:
 
 @contextmanager
 def deep_stack() -> Generator[None]:
-    """Room for nested programs; collecting garbage less often makes many small trees cheap."""
+    """Make room for nested programs; rare garbage collection makes many small trees cheap."""
     limit, often = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(max(limit, 12_000))
     gc.set_threshold(200_000, 10, 10)
@@ -144,7 +144,7 @@ def deep_stack() -> Generator[None]:
 
 @contextmanager
 def quiet() -> Generator[None]:
-    """A context without warnings of NumPy's: what it computes for the checker is no program yet."""
+    """Suppress NumPy's warnings: the checker's computations are no program yet."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
@@ -213,7 +213,7 @@ def check_module(
         )
     diagnostics.extend(stray_comments(module.source, places))
     if diagnostics:
-        from pscdsl._src.frontend.fixes import with_fixes  # what is right needs none
+        from pscdsl._src.frontend.fixes import with_fixes  # correct kernels need no fixes
 
         modules = (module, *module.project.by_path.values())
         diagnostics = with_fixes(
@@ -243,7 +243,7 @@ def check_module(
 
 
 def _merged(notes: Iterable[RevealedType]) -> Iterator[RevealedType]:
-    """One note for each expression, with all types that it has."""
+    """Yield one note for each expression, with all types that it has."""
     types: dict[Span, dict[str, None]] = {}
     first: dict[Span, RevealedType] = {}
     for note in notes:
@@ -256,7 +256,7 @@ def _merged(notes: Iterable[RevealedType]) -> Iterator[RevealedType]:
 def _check_made(
     module: StaticModule, kernel: Unchecked, kernels: set[ast.AST]
 ) -> tuple[Definition | None, list[Diagnostic], Status]:
-    """A kernel that a function makes, checked for whatever that is given; else, why not."""
+    """Check a kernel that a function makes, for all its arguments; or return why that fails."""
     reason = kernel.reason
     if kernel.node is not None and kernel.around is not None:
         try:
@@ -288,7 +288,7 @@ def _check_made(
 def comments_near(
     module: StaticModule, diagnostics: Iterable[Diagnostic]
 ) -> tuple[Suppression, ...]:
-    """The suppressions of a module, and of the others in which its kernels' findings are."""
+    """Return the suppressions of a module, and of the others with findings of its kernels."""
     sources = {module.source.path: module.source}
     places = {frame.path for diagnostic in diagnostics for frame in diagnostic.span.frames()}
     elsewhere = {split_cell(path)[0] for path in places} - sources.keys()
@@ -304,7 +304,7 @@ def comments_near(
 
 
 def shown(definition: Definition) -> str:
-    """The signature as `check` prints it, with what was tried by examples."""
+    """Return the signature as `check` prints it, with the examples that were tried."""
     try:
         signature = definition.shown()
     except Failure:
@@ -325,7 +325,7 @@ def _loops(definition: Definition) -> tuple[tuple[int, int, str], ...]:
 
 
 def _either(texts: Sequence[str]) -> str:
-    """What became of a loop, in words; for several choices, not how many steps each unrolls."""
+    """Return a sentence about a loop; for several choices, without the number of steps."""
     if len(texts) > 1:
         texts = [*dict.fromkeys(each.partition(",")[0] for each in texts)]
     return " or ".join(texts)
@@ -339,14 +339,14 @@ def _examples(definition: Definition) -> tuple[str, ...]:
 
 
 def _parts(definition: Definition) -> Iterator[Spec]:
-    """The types of a kernel's parameters and all in them."""
+    """Yield the types of a kernel's parameters and all in them."""
     for parameter in definition.signature.parameters:
         for _, part in walk_paths(parameter.spec, parameter.name):
             yield part
 
 
 def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
-    """The findings of a kernel over every choice that its signature is tried with."""
+    """Return the findings of a kernel over every choice that its signature is tried with."""
     try:
         choices = definition.signature.choices()
         if choices is None:
@@ -395,7 +395,7 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
 
 
 def _require_fitting_once(function: Function) -> None:
-    """A Failure if an integer does not fit where the sizes are as small as they may be."""
+    """Raise a Failure if an integer does not fit even with the smallest possible sizes."""
     facts = function.facts
     sizes = {name: max(1, facts.lower_bound(name)) for name in function.dims}
     if all(fact.holds(sizes) for fact in facts.facts):
@@ -459,7 +459,7 @@ def _beyond(definition: Definition, choices: Sequence[Choice]) -> Iterator[Choic
 
 
 def _internal(definition: Definition, what: str) -> InternalError:
-    """A failure of ours at a kernel; the check of the others goes on."""
+    """Return the finding for a failure of ours at a kernel; the check of the others goes on."""
     span = definition.head
     return InternalError(what=f"kernel `{definition.name}`: {what}", span=span)
 
@@ -523,7 +523,7 @@ def _checked_each(
 
 
 def load_definition(path: Path | str, name: str) -> Definition:
-    """A kernel read from a file's source; LookupError if the file has none of this name."""
+    """Return a kernel read from a file's source; LookupError if the file has none of this name."""
     files = files_below([path])
     (real,) = files.given
     module = Project(files=files).at(real)
@@ -543,7 +543,7 @@ def load_definition(path: Path | str, name: str) -> Definition:
 
 
 def without_program(name: str) -> str:
-    """Why a kernel that is there has no program that could be shown, and what to do."""
+    """Return why an existing kernel has no program to show, and the advice."""
     maker = name.rpartition(".")[0]
     where = f"inside `{maker}`" if maker else "when its file runs"
     return f"kernel `{name}` is made {where}, and nothing is run here: define it at module level"

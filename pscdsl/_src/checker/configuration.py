@@ -1,4 +1,4 @@
-"""The settings: what `[tool.pscdsl]` in pyproject.toml says, and what is wrong with it."""
+"""The settings in `[tool.pscdsl]` of pyproject.toml, and the problems with them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pscdsl._src.support.paths import inside, inside_any, read, real, resolved
 from pscdsl.typing.codes.projects import UnknownSetting, UnreadableSettings, WrongSetting
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
-# Where keys stand in TOML text, because Python's reader does not say.
+# The places of keys in TOML text, which Python's reader does not return.
 
 
 _BARE = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
@@ -45,7 +45,7 @@ class Places:
         self._read()
 
     def of(self, keys: Sequence[str], value: str | None = None) -> Span:
-        """The place of a key, or of a text in its value; of what is around it, if it is hidden."""
+        """Return the place of a key, or of a text in its value; of its parent, if it is hidden."""
         for length in range(len(keys), 0, -1):
             span = self._found.get(tuple(keys[:length]))
             if span is not None:
@@ -53,7 +53,7 @@ class Places:
         return Span(self._path, 1, 1, 1, 1)
 
     def _text(self, value: str, key: Span) -> Span:
-        """The first quoted text like this one after a key, before the next key."""
+        """Return the first quoted text like this one after a key, before the next key."""
         others = [span.line for span in self._found.values() if span.line > key.line]
         for number in range(key.line, min(others, default=len(self._rows) + 1)):
             row = self._rows[number - 1]
@@ -98,12 +98,12 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 MOST = 200
-"""A list or a table may have so many entries."""
+"""The most entries of a list or a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `[tool.pscdsl]` says; paths and patterns are meant from the folder `root`."""
+    """The settings in `[tool.pscdsl]`; paths and patterns are relative to the folder `root`."""
 
     root: str = "."
     paths: tuple[str, ...] = ()
@@ -118,14 +118,14 @@ class Settings:
     strict_baseline: bool = False
 
     def excludes(self, path: str) -> bool:
-        """Whether a file is left out, unless it is asked for by name."""
+        """Return whether a file is left out, unless it is asked for by name."""
         if not self.exclude:
             return False
         place = relative(path, self.root)
         return any(matches(pattern, place) for pattern in self.exclude)
 
     def selection(self, *more: Layer) -> Selection:
-        """The codes to report, with the layers of the command line on top."""
+        """Return the codes to report, with the layers of the command line on top."""
         own = Layer(self.select, self.extend_select, self.ignore)
         return Selection((own, *more), self.per_file_ignores, self.root, self.strict)
 
@@ -139,13 +139,13 @@ class Wrong(Exception):
         super().__init__(problem)
         self.problem, self.remedy = problem, remedy
         self.keys = keys
-        """The key below the setting at which it stands."""
+        """The key below the setting."""
         self.text = text
         """The text in the value that is wrong."""
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """A list of texts."""
+    """Read a list of texts."""
     rows = cast("list[object]", value) if isinstance(value, list) else [None]
     found = tuple(row for row in rows if isinstance(row, str))
     if len(found) < len(rows):
@@ -156,7 +156,7 @@ def texts(value: object) -> tuple[str, ...]:
 
 
 def patterns(value: object) -> tuple[str, ...]:
-    """A list of patterns of paths."""
+    """Read a list of patterns of paths."""
     found = texts(value)
     for each in found:
         try:
@@ -168,7 +168,7 @@ def patterns(value: object) -> tuple[str, ...]:
 
 
 def codes(value: object) -> tuple[str, ...]:
-    """A list of codes, or beginnings of codes."""
+    """Read a list of codes, or beginnings of codes."""
     found = texts(value)
     for code in found:
         if not is_known(code.upper()):
@@ -178,7 +178,7 @@ def codes(value: object) -> tuple[str, ...]:
 
 
 def codes_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """A table of patterns of paths with the codes that are left out there."""
+    """Read a table of patterns of paths with the codes that are left out there."""
     if not isinstance(value, dict):
         raise Wrong("is not a table", 'write for instance {"tests/**" = ["PSC7"]}')
     rows: list[tuple[str, tuple[str, ...]]] = []
@@ -193,21 +193,21 @@ def codes_by_pattern(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def truth(value: object) -> bool:
-    """`true` or `false`."""
+    """Read `true` or `false`."""
     if not isinstance(value, bool):
         raise Wrong("is neither true nor false", "write true or false")
     return value
 
 
 def text(value: object) -> str:
-    """A text."""
+    """Read a text."""
     if not isinstance(value, str) or not value:
         raise Wrong("is not a text", "write a text in quotes")
     return value
 
 
 def known_format(value: object) -> str:
-    """The name of a format."""
+    """Read the name of a format."""
     if value not in FORMATS:
         raise Wrong("is not a format", f"write one of {', '.join(FORMATS)}")
     return str(value)
@@ -225,10 +225,10 @@ READERS: Mapping[str, Callable[[object], object]] = {
     "baseline": text,
     "strict-baseline": truth,
 }
-"""The settings by name, with what reads their values; the fields of `Settings` are named alike."""
+"""The settings by name, with readers of their values; the fields of `Settings` are named alike."""
 
 
-# Finding and reading the settings; what is wrong with them is told with its place.
+# Finding and reading the settings; problems with them are reported with their places.
 
 
 _TABLE = ("tool", "pscdsl")
@@ -241,9 +241,9 @@ _DEEP = re.compile(rf"(?:{_PART}[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}")
 
 
 def find_settings(folder: str) -> Settings:
-    """The settings of the nearest `pyproject.toml` that has some, from a folder upwards.
+    """Return the settings of the nearest `pyproject.toml` that has some, from a folder upwards.
 
-    A repository is not left: what lies above it says nothing of it.
+    The search ends at the root of a repository: files above it do not count.
     """
     for path in possible_files(folder):
         if os.path.lexists(path) and not os.path.isdir(path):
@@ -255,7 +255,7 @@ def find_settings(folder: str) -> Settings:
 
 
 def possible_files(folder: str) -> Iterator[str]:
-    """The files in which settings are looked for, from a folder upwards in its repository."""
+    """Yield the possible files with settings, from a folder upwards in its repository."""
     at = resolved(folder)
     while True:
         yield os.path.join(at, "pyproject.toml")
@@ -266,7 +266,7 @@ def possible_files(folder: str) -> Iterator[str]:
 
 
 def _kept_inside(path: str, folder: str) -> str:
-    """Where a file leads; a Failure if that is out of its folder."""
+    """Return the target of a file; a Failure if that is out of its folder."""
     end = real(path)
     if end is None or not inside(end, folder):
         reason = "it is a link that leads out of its folder"
@@ -276,7 +276,7 @@ def _kept_inside(path: str, folder: str) -> str:
 
 
 def read_settings(path: str) -> Settings:
-    """The settings in a file; a Failure if there are none."""
+    """Return the settings in a file; a Failure if there are none."""
     path = resolved(path)
     found = _read(path, os.path.dirname(path))
     if found is None:
@@ -286,7 +286,7 @@ def read_settings(path: str) -> Settings:
 
 
 def _read(path: str, root: str) -> Settings | None:
-    """The settings in a file, if it has any; a Failure with all that is wrong with them.
+    """Return the settings in a file, if it has any; a Failure with all problems with them.
 
     What is read here was written by the author of the program: it names nothing outside of `root`,
     the current folder apart.
@@ -329,7 +329,7 @@ def _content(path: str) -> bytes:
 
 
 def _unreadable(path: str, problem: Exception) -> Diagnostic:
-    """What the reader of TOML says, at the place that it names."""
+    """Return the problem that the TOML reader reports, at the place that it names."""
     if isinstance(problem, UnicodeDecodeError):
         return UnreadableSettings(reason="it is not UTF-8", span=Span(path, 1, 1, 1, 1))
     said = str(problem) if isinstance(problem, ValueError) else "it is nested too deeply"
@@ -369,7 +369,7 @@ def _settings(table: dict[str, object], places: Places, root: str) -> Settings:
 
 
 def _leading_out(values: dict[str, Any], places: Places, root: str) -> Iterator[Diagnostic]:
-    """The paths that leave the project, by themselves or through links."""
+    """Yield the paths that leave the project, by themselves or through links."""
     here = (root, os.getcwd())
     named = [("paths", path) for path in values.get("paths", ())]
     if baseline := values.get("baseline", ""):

@@ -1,16 +1,16 @@
 """Making fixes: as many as fit together, checked again, until none is left that helps.
 
-Nothing is written here: texts go in, texts come out.  A fix is made only if the check of the
-changed text bears it out:
+Nothing is written here: texts go in, texts come out. A fix is made only if the check of the changed
+text confirms it:
 
-* the text still parses, what was found is gone, and no error stands in what was written, unless
-  it can be fixed in its turn;
+* the text still parses, the finding is gone, and no error is in the replacement, unless that error
+  can be fixed in turn;
 * with an unsafe fix, no other error has appeared anywhere, unless it was hidden and can be fixed in
-  its turn: a precondition is missing at the callers of what has it now, another name is unknown.
+  turn: callers of a function that now has a precondition lack it, another name is unknown.
 
-What had no value, because nothing was known of its name, hid whatever is found of it now.  A safe
-fix keeps the meaning, so an error elsewhere that appears with it was there before, hidden
-behind what was fixed.
+A value that was unknown, because its name was, hid all findings that it now has. A safe fix keeps
+the meaning, so an error elsewhere that appears with it existed before, hidden behind the finding
+that was fixed.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from pscdsl.typing.codes.shapes_of_arguments import InnerSizesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Fix, Severity
 
 MAX_ATTEMPTS = 200
-"""How often files are checked again before the rest is left for another run."""
+"""The most checks of files before the rest is left for another run."""
 MOST_TO_CONFIRM = 20
-"""How often a file is checked again to know which of its fixes help."""
+"""The most checks of a file to find out which of its fixes help."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CandidateFix:
     replacements: tuple[Replacement, ...]
 
     def key(self, text: Text) -> tuple[str, ...]:
-        """What a refused fix is remembered by, wherever it has moved to."""
+        """Return a key that recognises a refused fix, wherever it has moved to."""
         line, _ = text.place(self.replacements[-1].start)
         row = split_lines(text.text)[line - 1]
         return (self.path, self.finding.code, self.finding.message(), self.fix.message, row)
@@ -64,20 +64,20 @@ class CandidateFix:
 
 @dataclass(frozen=True)
 class Fixed:
-    """What came out."""
+    """The result of fixing."""
 
     contents: Mapping[str, bytes]
     """The files that changed, by real path."""
     made: tuple[CandidateFix, ...]
     result: CheckResult
-    """What is found afterwards."""
+    """The findings afterwards."""
     complete: bool
     """Whether nothing was left because of the bound on attempts."""
 
 
 @dataclass
 class _FilesState:
-    """The files as they are so far, and what is found in each."""
+    """The files as they are so far, and the findings in each."""
 
     files: Files
     texts: dict[str, Text]
@@ -88,12 +88,12 @@ class _FilesState:
 
     @cached_property
     def result(self) -> CheckResult:
-        """What is found in all files."""
+        """The findings in all files."""
         return summary(list(self.results.values()))
 
 
 Wanted = Callable[[Sequence[Diagnostic], Mapping[str, str]], Sequence[Diagnostic]]
-"""Which findings are to be fixed; it is given the texts that have changed, by path as shown."""
+"""Selects the findings to fix; it takes the texts that have changed, by path as shown."""
 
 
 def fix_all(
@@ -104,12 +104,12 @@ def fix_all(
 
 
 def fix_file(files: Files, path: str, result: CheckResult, wanted: Wanted) -> Fixed:
-    """Make the safe fixes of what was found in a file, by checks of this file alone."""
+    """Make the safe fixes of a file's findings, by checks of this file alone."""
     return _Run(files, (path,), wanted, False, {path: result}).fixed()
 
 
 def with_confirmed(files: Files, path: str, result: CheckResult) -> CheckResult:
-    """What is found in a file, with those fixes alone that a check of the fixed file confirms."""
+    """Return the findings in a file, with only those fixes that a check confirms."""
     asked = {_said(finding) for finding in result.diagnostics if finding.fixes}
     if not asked:
         return result
@@ -136,7 +136,7 @@ def _said(finding: Diagnostic) -> tuple[str, str]:
 
 
 class _Run:
-    """Rounds of fixes; `alone` has what is found in the files that are looked at, not in others."""
+    """Rounds of fixes; with `alone`, the results of the only files that are checked."""
 
     def __init__(
         self,
@@ -158,21 +158,21 @@ class _Run:
         self.state = _FilesState(files, self.before, results)
 
     def fixed(self) -> Fixed:
-        """Round by round, until a round that begins with nothing refused makes no fix."""
+        """Make fixes in rounds; retry refused ones once, if a round was successful."""
         fruitful = False
         while self.attempts < self.most:
             candidates = self._candidates()
             if candidates:
                 fruitful |= self._attempt(candidates)
             elif fruitful and self.refused and not self.alone:
-                self.refused.clear()  # what did not help before may help now
+                self.refused.clear()  # a fix that did not help before may help now
                 fruitful = False
             else:
                 break
         state, complete = self.state, self.attempts < self.most
         contents = {path: state.files.data(path) for path in self._changed()}
         result = state.result
-        if complete:  # what is still refused is no fix
+        if complete:  # a fix that is still refused is no fix
             left = [
                 each.replaced(fixes=self.unrefused(each, state.texts))
                 for each in result.diagnostics
@@ -184,9 +184,10 @@ class _Run:
         return [path for path, each in self.before.items() if each is not self.state.texts[path]]
 
     def _candidates(self) -> list[CandidateFix]:
-        """For each finding its first fix that was not refused, if it does not meet another.
+        """Return for each finding its first fix that was not refused, if it does not meet another.
 
-        Fixes that name what is meant go first, and alone: of what they give a value more is found.
+        Fixes that define a missing name go first, and alone: more findings appear once it has a
+        value.
         """
         found: list[CandidateFix] = []
         changed = {shown_path(p): self.state.texts[p].text for p in self._changed()}
@@ -208,7 +209,7 @@ class _Run:
     def _candidate(
         self, finding: Diagnostic, fix: Fix, texts: Mapping[str, Text]
     ) -> CandidateFix | None:
-        """A fix that may be made, of a finding in these texts."""
+        """Return a fix that may be made, of a finding in these texts."""
         path = resolved(fix.path)
         text = texts.get(path)
         if text is None or not self._allowed(fix):
@@ -216,7 +217,7 @@ class _Run:
         return CandidateFix(finding, fix, path, text.replacements(fix.edits))
 
     def unrefused(self, finding: Diagnostic, texts: Mapping[str, Text]) -> tuple[Fix, ...]:
-        """The fixes of a finding that were not tried in vain; its row may be another one by now."""
+        """Return the fixes of a finding that were not tried in vain; its row may have changed."""
         in_vain = {key[:-1] for key in self.refused}
         found = [(fix, self._candidate(finding, fix, texts)) for fix in finding.fixes]
         return tuple(
@@ -251,7 +252,7 @@ class _Run:
         return False
 
     def _with(self, candidates: Sequence[CandidateFix]) -> _FilesState:
-        """The files with fixes made, and what is found in them then."""
+        """Return the files with fixes made, and their findings."""
         texts, results = dict(self.state.texts), dict(self.state.results)
         contents: dict[str, bytes] = {}
         broken: set[str] = set()
@@ -274,7 +275,7 @@ class _Run:
         return _FilesState(files, texts, results, made, frozenset(broken))
 
     def _helps(self, each: CandidateFix, all_: Sequence[CandidateFix], after: _FilesState) -> bool:
-        """Whether what was found is gone, and no error stands in what was written."""
+        """Return whether the finding is gone, and no error is in the replacement."""
         done = _by_path(all_)[each.path]
         text = after.texts[each.path]
         own = [written(done)[done.index(r)] for r in each.replacements]
@@ -302,7 +303,7 @@ class _Run:
         return True
 
     def _makes_no_errors(self, candidates: Sequence[CandidateFix], after: _FilesState) -> bool:
-        """Whether, with an unsafe fix, no other error has appeared."""
+        """Return whether the unsafe fixes cause no other error."""
         unsafe = [candidate for candidate in candidates if candidate.fix.applicability == "unsafe"]
         if not unsafe or all(isinstance(each.finding, _VALUELESS) for each in unsafe):
             return True
@@ -315,21 +316,21 @@ class _Run:
 
 
 def check_each(files: Files, paths: Iterable[str]) -> dict[str, CheckResult]:
-    """What is found in files, by real path."""
+    """Return the findings in files, by real path."""
     with deep_stack():
         return {path: check_file(files, path)[0] for path in paths}
 
 
 def _errors(findings: Iterable[Diagnostic], lenient: bool) -> int:
-    """How many errors there are; if lenient, without those that may come to light."""
+    """Return the number of errors; if lenient, without those that a fix may reveal."""
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     return sum(not (lenient and _asks(error)) for error in errors)
 
 
 _VALUELESS = (KernelNotChecked, UnknownFunction, UnknownValue)
-"""Findings of what has no value until they are fixed: what is found then was there, and hidden."""
+"""Findings about values that are unknown until they are fixed; these hide other findings."""
 _OF_CALLS = (BadArguments, NotSupported)
-"""Findings that say that a name is not that of the function which is meant."""
+"""Findings that may mean that the name of the function is wrong."""
 _HIDE_OTHERS = (
     DtypesDiffer,
     InnerSizesDiffer,
@@ -337,13 +338,13 @@ _HIDE_OTHERS = (
     ShapesDoNotBroadcast,
     *_VALUELESS,
 )
-"""Findings behind which others may stand that have fixes of their own."""
+"""Findings that may hide others with fixes."""
 
 
 def _asks(finding: Diagnostic) -> bool:
-    """Whether a finding may appear when another is fixed, and can be fixed in its turn.
+    """Return whether a finding may appear when another is fixed, and can then be fixed, too.
 
-    So it is with preconditions, which callers may lack, too, and with what has no value until then.
+    This holds for preconditions, which callers may lack, too, and for values unknown until then.
     """
     return bool(finding.fixes) and (
         isinstance(finding, _HIDE_OTHERS) or finding.assertion() is not None
@@ -360,7 +361,7 @@ _LEAST = re.compile(r"assert (.+) >= (\d+)")
 
 
 def _implies(one: CandidateFix, other: CandidateFix) -> bool:
-    """Whether a fix asserts a larger bound of the same size at the same place."""
+    """Return whether a fix asserts a larger bound of the same size at the same place."""
     bounds = [_LEAST.fullmatch(each.finding.assertion() or "") for each in (one, other)]
     first, second = bounds
     if first is None or second is None or one.path != other.path or first[1] != second[1]:
@@ -370,7 +371,7 @@ def _implies(one: CandidateFix, other: CandidateFix) -> bool:
 
 
 def _by_path(candidates: Iterable[CandidateFix]) -> dict[str, list[Replacement]]:
-    """All replacements of each file in the order of their places, each once."""
+    """Return all replacements of each file in the order of their places, each once."""
     found: dict[str, set[Replacement]] = {}
     for candidate in candidates:
         found.setdefault(candidate.path, set()).update(candidate.replacements)
@@ -378,7 +379,7 @@ def _by_path(candidates: Iterable[CandidateFix]) -> dict[str, list[Replacement]]
 
 
 def _readable(files: Files, paths: Iterable[str]) -> Iterator[tuple[str, Encoded]]:
-    """The files that can be written back as they are; the check says what is wrong with others."""
+    """Yield the files that can be written back unchanged; the check reports the others."""
     for path in paths:
         try:
             fits = path.endswith((".py", STANDARD_INPUT))
@@ -390,7 +391,7 @@ def _readable(files: Files, paths: Iterable[str]) -> Iterator[tuple[str, Encoded
 
 
 def _dependents(changed: set[str], files: Files) -> set[str]:
-    """Files, and all given whose text names the module of one of them, and so on."""
+    """Return files, and all given ones whose text names the module of one of them, and so on."""
     found, waiting = set(changed), list(changed)
     while waiting:
         name = module_name(waiting.pop())[0].rpartition(".")[2]

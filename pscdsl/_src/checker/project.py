@@ -13,12 +13,12 @@ from pscdsl._src.frontend.modules.files import Files
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """How a project is checked."""
+    """The options for checking a project."""
 
     cache: str | None = None
     """The folder of results from before; None to look at nothing and keep nothing."""
     jobs: int | None = None
-    """How many processes; None for as many as are worth it."""
+    """The number of processes; None for as many as are worth it."""
     progress: Callable[[int, int], None] = lambda done, total: None
     """Receives how many files are done, and of how many."""
 

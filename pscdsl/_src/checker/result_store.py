@@ -32,11 +32,11 @@ from pscdsl.typing.diagnostics import Diagnostic, find
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.scope import Project
 
-# Frozen dataclasses of plain values as JSON data, and back by their annotations.  Findings have a
-# form of their own, below.
+# Frozen dataclasses of plain values as JSON data, and back by their annotations. Findings have a
+# special form, below.
 #
-# Reading data makes no choice by what the data says: the annotations say what is read, and whatever
-# does not fit is refused.
+# The contents of data never decide how it is read: the annotations do, and data that does not fit
+# them is refused.
 
 
 Reader = Callable[[Any], Any]
@@ -154,25 +154,25 @@ class Recorded(Diagnostic):
     wording: tuple[str | None, ...] = ()
 
     def message(self) -> str:
-        """What is wrong."""
+        """Return the message."""
         return self.wording[0] or ""
 
     def label(self) -> str:
-        """Text beside the carets."""
+        """Return the text next to the carets."""
         return self.wording[1] or ""
 
     def help(self) -> str | None:
-        """What to write instead."""
+        """Return the advice."""
         return self.wording[2]
 
     def advice(self) -> str | None:
-        """What to write instead, sizes written as the code can."""
+        """Return the advice, with sizes in code as the program can write them."""
         return self.wording[3]
 
 
 @cache
 def recorded_kind(code: str) -> type[Recorded]:
-    """The class of findings with a code that were read back; raises `Unreadable` without one."""
+    """Return the class for read findings with a code; raise `Unreadable` without one."""
     kind = find(code)
     if kind is None:
         all_kinds()  # those of its family have not been needed yet
@@ -187,7 +187,7 @@ def recorded_kind(code: str) -> type[Recorded]:
 
 @cache
 def _kept() -> dict[str, Any]:
-    """The fields that every finding has, and their types."""
+    """Return the fields that every finding has, and their types."""
     hints = get_type_hints(Diagnostic)
     return {name: hints[name] for name in Diagnostic.fact_names()}
 
@@ -198,13 +198,13 @@ def _written(finding: Diagnostic) -> Any:
 
 
 def read_result(data: Any) -> CheckResult:
-    """A result from its data; raises `Unreadable` if it is none."""
+    """Return a result from its data; raise `Unreadable` if it is none."""
     result: CheckResult = read(CheckResult, data)
     return result
 
 
 def read(annotation: Any, data: Any) -> Any:
-    """Any part of a result from its data."""
+    """Read any part of a result from its data."""
     return reader(annotation)(data)
 
 
@@ -219,7 +219,7 @@ def _finding(data: Any) -> Recorded:
     return kind(wording=wording, **known)
 
 
-# What the result of a check depends on, and whether that is still so.
+# The dependencies of a check's result, and whether they still hold.
 
 
 @dataclass(frozen=True)
@@ -227,14 +227,14 @@ class Reads:
     """Everything that the check of a file learned about other files."""
 
     contents: tuple[tuple[str, str], ...]
-    """The files whose text mattered, and what stands for their content."""
+    """The files whose text mattered, and digests of their content."""
     answers: tuple[tuple[Question, Found | None], ...]
-    """The modules that were looked for and what was found, also where nothing was."""
+    """The modules that were looked up and the results, also where there was none."""
     searches: tuple[tuple[str, str], ...]
-    """The questions about all files, and what stands for their answers; see `Files.answer_to`."""
+    """The questions about all files, and digests of their answers; see `Files.answer_to`."""
 
     def hold(self, files: Files) -> bool:
-        """Whether the check would learn the same today."""
+        """Return whether the check would read the same now."""
         return (
             all(files.digest(path) == digest for path, digest in self.contents)
             and all(files.finder.find(question) == found for question, found in self.answers)
@@ -243,7 +243,7 @@ class Reads:
 
 
 def reads_of(project: Project, path: str) -> Reads:
-    """What a check has read, by the modules that were made for it."""
+    """Return the reads of a check, by the modules that were made for it."""
     files = project.files
     modules = project.modules()
     questions = dict.fromkeys(question for module in modules for question in module.asked)
@@ -260,18 +260,18 @@ def reads_of(project: Project, path: str) -> Reads:
 
 @dataclass(frozen=True)
 class ProjectSnapshot:
-    """All files that the check of a project read, as they were, and what modules it looked for."""
+    """All files that the check of a project read, and the modules that it looked up."""
 
     states: tuple[tuple[str, tuple[int, ...]], ...]
     """The files, and the numbers that change when a file is written."""
     searched: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     """The folders in which modules were looked for, and their names."""
     found: str
-    """What stands for the modules that were found."""
+    """A digest of the modules that were found."""
     facts: tuple[tuple[str, FileFacts], ...]
-    """What is known of the files."""
+    """The known facts about the files."""
     with_kernels: bool
-    """Whether calls of kernels were looked at for what they write."""
+    """Whether calls of kernels were searched for writes."""
 
     def holding(self, files: Files) -> frozenset[str] | None:
         """Return the files that have not been written; None if another module would be found."""
@@ -280,7 +280,7 @@ class ProjectSnapshot:
         return frozenset(path for path, state in self.states if _state(path) == state)
 
     def facts_for(self, unchanged: frozenset[str]) -> dict[str, FileFacts]:
-        """Return what still holds of the files if these are unchanged."""
+        """Return the facts about the files that still hold if these are unchanged."""
         return {
             path: facts
             for path, facts in self.facts
@@ -325,7 +325,7 @@ def _state(path: str) -> tuple[int, ...] | None:
 
 
 def _found(files: Files, searched: Sequence[tuple[tuple[str, ...], tuple[str, ...]]]) -> str:
-    """Return what stands for the modules of these names."""
+    """Return a digest of the modules of these names."""
     answers = [
         files.finder.find(Question(where, name)) for where, names in searched for name in names
     ]
@@ -335,10 +335,10 @@ def _found(files: Files, searched: Sequence[tuple[tuple[str, ...], tuple[str, ..
 
 # Results on disk: one file for each file that was checked, and one for the project, read as data.
 #
-# An entry is used only if this user has written it, as the seal says, which depends on the user's
-# key; if it was made by this version of pscdsl under the same conditions; and if all that its check
-# had read is as it was.  Anything else is no entry.  Wherever the folder lies, no link is followed,
-# and nothing is removed but what has the name of an entry.
+# An entry is used only if this user has written it, which its seal proves by the user's key; if
+# this version of pscdsl made it under the same conditions; and if all that its check had read is
+# unchanged. Any other file is ignored. Wherever the folder is, no link is followed, and only files
+# with the name of an entry are removed.
 
 
 _IGNORED = "# Made by pscdsl, for pscdsl alone.\n*\n"
@@ -349,9 +349,9 @@ _OLD = 3600.0
 """Seconds after which a file that was never finished is removed."""
 _DAY = 86400.0
 _OWN = re.compile(r"(?P<entry>[0-9a-f]{32}\.json)|[0-9a-f]{16}\.part")
-"""The names of what is written here."""
+"""The names of the files that are written here."""
 _UNCERTAIN = ("PSC934", "PSC999")
-"""What another try may not find."""
+"""The codes of findings that another try may not repeat."""
 
 
 class ResultStore:
@@ -365,7 +365,7 @@ class ResultStore:
         self._written = False
 
     def get(self, path: str, files: Files) -> tuple[Reads, CheckResult] | None:
-        """Return what a file's check read and its result, if it would still be the same."""
+        """Return the reads and the result of a file's check, if they would still be the same."""
         found = self._read(path)
         if found is None:
             return None
@@ -388,7 +388,7 @@ class ResultStore:
     def whole(self, files: Files) -> CheckResult | None:
         """Return the result of the project, if no file has been written since.
 
-        Otherwise, what is known of the unchanged files is given to `files`.
+        Otherwise, give the known facts about the unchanged files to `files`.
         """
         entry = self._read(_project(files))
         try:
@@ -416,7 +416,7 @@ class ResultStore:
             self._write(_project(files), snapshot, result)
 
     def _read(self, subject: str) -> tuple[Any, Any] | None:
-        """Return the data of an entry: what it depends on, and the result."""
+        """Return the data of an entry: its dependencies, and the result."""
         if self._folder is None or self._key is None:
             return None
         try:
@@ -451,7 +451,7 @@ class ResultStore:
         return f"{name.hexdigest()}.json"
 
     def _opened(self, *, make: bool) -> Folder | None:
-        """The folder of the entries; a new one lies in a folder that version control ignores."""
+        """Return the folder of the entries; version control ignores the folder around a new one."""
         try:
             place = real(self._place)
             if place is None:
@@ -464,7 +464,7 @@ class ResultStore:
             return None
 
     def close(self) -> None:
-        """Remove the oldest entries if there are too many, and what was never finished."""
+        """Remove the oldest entries if there are too many, and unfinished ones."""
         if self._folder is None:
             return
         if self._written:
@@ -489,14 +489,14 @@ class ResultStore:
 
 
 def _project(files: Files) -> str:
-    """Return what stands for the files that are given and the folders that are read."""
+    """Return a digest of the given files and the folders that are read."""
     parts = (*files.given, "", *files.bounds)
     digest = blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=16)
     return f"project {digest.hexdigest()}"
 
 
 def _surplus(entries: list[tuple[float, int, str]]) -> Iterator[str]:
-    """The oldest entries, as many as are too many or too large together."""
+    """Yield the oldest entries that are too many or too large together."""
     entries.sort(reverse=True)
     total = 0
     for index, (_, size, name) in enumerate(entries):
@@ -511,7 +511,7 @@ def _sealed(content: Any, key: bytes) -> bytes:
 
 
 def _unsealed(data: bytes, key: bytes) -> tuple[str, str, Any, Any]:
-    """The four parts of an entry; raises `Unreadable` if it is damaged, or somebody else's."""
+    """Return the four parts of an entry; raise `Unreadable` if it is damaged or another user's."""
     seal, _, body = data.partition(b"\n")
     if not compare_digest(seal, _seal(body, key)):
         raise Unreadable("damaged")
@@ -528,7 +528,7 @@ def _seal(body: bytes, key: bytes) -> bytes:
 
 
 def conditions(roots: Sequence[str]) -> str:
-    """What stands for everything but the files that a check depends on."""
+    """Return a digest of all that a check depends on besides files."""
     parts = (
         *(sys.version, platform.platform(), version("numpy"), os.getcwd()),
         str(sys.flags.optimize),
@@ -539,7 +539,7 @@ def conditions(roots: Sequence[str]) -> str:
 
 
 def _own_files() -> Iterator[tuple[str, os.stat_result]]:
-    """The sources of pscdsl itself, where they are and when they were changed."""
+    """Yield the source files of pscdsl itself with their states."""
     for place, names, files in os.walk(FOLDER, followlinks=True):
         names[:] = sorted(name for name in names if name != "__pycache__")
         for name in sorted(files):

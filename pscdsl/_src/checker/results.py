@@ -1,4 +1,4 @@
-"""The results of checks: what was found in files and of kernels."""
+"""The results of checks: findings in files and about kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Status = Literal["ok", "error", "unchecked"]
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What was found of one kernel."""
+    """The findings about one kernel."""
 
     name: str
     path: str
@@ -25,36 +25,36 @@ class KernelReport:
     status: Status
     signature: str
     examples: tuple[str, ...] = ()
-    """For what it was checked by examples alone, in words."""
+    """The parts that were checked by examples alone, in words."""
     loops: tuple[tuple[int, int, str], ...] = ()
-    """What became of the loops in its file: line, column, and in words whether it is rolled."""
+    """A sentence about each loop in its file: line, column, and in words whether it is rolled."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check found."""
+    """The result of a check."""
 
     diagnostics: tuple[Diagnostic, ...]
     kernels: tuple[KernelReport, ...]
     files: int
     suppressed: tuple[Diagnostic, ...] = ()
-    """What comments silence."""
+    """The findings that comments silence."""
     comments: tuple[Suppression, ...] = ()
     """The comments that silence findings; not applied yet to the findings of one module alone."""
     examined: Examined = field(default_factory=Examined)
-    """What was looked at to its end."""
+    """The files and functions that were checked completely."""
     of_jax: int = 0
-    """How many functions that use jax belong to no kernel."""
+    """The number of functions that use jax and belong to no kernel."""
     captured: tuple[str, ...] = ()
-    """What the kernels that were checked now capture and something could write, by full names."""
+    """The full names of values that checked kernels capture and something could write."""
 
     def checked(self) -> frozenset[str]:
-        """The real paths of the files that were checked; not of those that cannot be read."""
+        """Return the real paths of the files that were checked, without unreadable ones."""
         return frozenset(resolved(path) for path in self.examined.files)
 
 
 def summary(results: Sequence[CheckResult]) -> CheckResult:
-    """One result of several: comments are applied, and what is found twice is reported once."""
+    """Merge results: comments are applied, and findings that occur twice are reported once."""
     comments = tuple(
         {comment.span: comment for result in results for comment in result.comments}.values()
     )
@@ -73,7 +73,7 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings by place; those that several calls lead to, once."""
+    """Return the findings by place, without repetitions from several calls."""
     unique: dict[tuple[str, Span, str], Diagnostic] = {}
     for diagnostic in diagnostics:
         unique.setdefault(

@@ -1,4 +1,4 @@
-"""Which findings are reported: by comments, by kinds of diagnostics, by patterns for paths."""
+"""The selection of reported findings: by comments, by codes, by patterns for paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pscdsl.typing.diagnostics import Diagnostic, Span, registered
 
 
 OWN = ("PSC920", "PSC921", "PSC922")
-"""What is found of the comments themselves: silenced only where it is named."""
+"""Findings about the comments themselves: silenced only by name."""
 
 _CODES = re.compile(r"\[(?P<codes>[^\]]*)\](?P<reason>.*)", re.DOTALL)
 _LAYOUT = {tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE}
@@ -55,20 +55,20 @@ class Suppression:
     function: tuple[str, int] | None = None
     """Path and line of the innermost `def` around the comment."""
     problem: str = ""
-    """Why it cannot be read; it silences nothing then."""
+    """The reason why it cannot be read; it silences nothing then."""
 
     @property
     def file(self) -> str:
-        """The file in which it stands."""
+        """The file that contains it."""
         return split_cell(self.span.path)[0]
 
     @property
     def whole_file(self) -> bool:
-        """Whether it is meant for every line."""
+        """Whether it covers every line."""
         return self.last == _END
 
     def names(self, code: str) -> tuple[str, ...]:
-        """The comment's codes that cover a code; an empty string for a comment without codes."""
+        """Return the comment's codes that cover a code; an empty string if it has no codes."""
         if self.problem:
             return ()
         if not self.codes:
@@ -79,7 +79,7 @@ class Suppression:
 def suppressions(
     text: str, tree: ast.Module, locate: Callable[[int], tuple[str, int]]
 ) -> tuple[Suppression, ...]:
-    """The suppressions of a module, in order; `locate` says where a row of the text is found."""
+    """Return the suppressions of a module, in order; `locate` returns the place of a row."""
     if not DIRECTIVE.search(text):
         return ()
     comments, lines = comments_of(text)
@@ -97,7 +97,7 @@ def suppressions(
 
 
 def comments_of(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, int]]]:
-    """Row, column and text of each comment of ours; first and last row of each logical line."""
+    """Return row, column and text of our comments; first and last row of each logical line."""
     comments: list[tuple[int, int, str]] = []
     lines: list[tuple[int, int]] = []
     first: int | None = None
@@ -111,12 +111,12 @@ def comments_of(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, 
             elif token.type not in _LAYOUT and first is None:
                 first = token.start[0]
     except (tokenize.TokenError, SyntaxError):
-        pass  # the parser accepted it; what was read so far counts
+        pass  # the parser accepted it; the comments read so far count
     return comments, lines
 
 
 class _Layout:
-    """What stands on which rows of a module."""
+    """The logical lines and the functions on the rows of a module."""
 
     def __init__(
         self,
@@ -137,18 +137,18 @@ class _Layout:
         """The row of the first statement, the docstring left out."""
 
     def line(self, row: int) -> tuple[int, int] | None:
-        """The first and the last row of the logical line on a row."""
+        """Return the first and the last row of the logical line on a row."""
         before = bisect_right(self._firsts, row) - 1
         return self._lines[before] if before >= 0 and row <= self._lines[before][1] else None
 
     def function(self, row: int) -> tuple[str, int] | None:
-        """Where the `def` of the innermost function on a row is found."""
+        """Return the place of the `def` of the innermost function on a row."""
         found = self._functions.get(row)
         return None if found is None else self.locate(found)
 
 
 def _read(verb: str, rest: str, span: Span) -> Suppression | None:
-    """What a comment says, wherever it stands; nothing if it is no suppression at all."""
+    """Return the suppression of a comment; None if it is no suppression at all."""
     rest = rest.strip()
     if verb == "budget":
         return None
@@ -176,7 +176,7 @@ def _read(verb: str, rest: str, span: Span) -> Suppression | None:
 
 
 def _placed(read: Suppression, verb: str, row: int, layout: _Layout) -> Suppression:
-    """A comment with the lines that it is meant for."""
+    """Return the suppression of a comment with the lines that it covers."""
     line = layout.line(row)
     if verb == "ignore-file":
         if row < layout.top and line is None:
@@ -195,11 +195,11 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunction
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is the docstring."""
+    """Return whether a statement is the docstring."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-# Which findings the comments silence, and which comments silence nothing.
+# The findings that comments silence, and comments that silence nothing.
 
 
 """More unknown codes in one comment, or guesses in one check, are not worth their time."""
@@ -215,24 +215,24 @@ class Silenced:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What was looked at to its end, so that a comment there is known to silence nothing."""
+    """The code that was checked completely, so that a comment there is known to silence nothing."""
 
     functions: frozenset[tuple[str, int]] = frozenset()
     """Path and line of the functions that kernels without errors consist of."""
     unfinished: frozenset[str] = frozenset()
     """The files with a kernel that has errors or was not checked."""
     files: frozenset[str] = frozenset()
-    """The files that were checked, not only read for what others use of them."""
+    """The files that were checked, not only read for others."""
 
     def includes(self, comment: Suppression) -> bool:
-        """Whether all that the comment could silence would have been found."""
+        """Return whether all that the comment could silence would have been found."""
         if comment.function is None:
             return comment.file not in self.unfinished
         return comment.function in self.functions
 
 
 def together(parts: Iterable[Examined]) -> Examined:
-    """What several checks looked at."""
+    """Return the union of several checks."""
     found = list(parts)
     none: frozenset[str] = frozenset()
     return Examined(
@@ -245,7 +245,7 @@ def together(parts: Iterable[Examined]) -> Examined:
 def silence(
     found: Iterable[Diagnostic], comments: Sequence[Suppression], examined: Examined
 ) -> Silenced:
-    """Apply the comments to what was found, and add what is to be said of them."""
+    """Apply the comments to the findings, and add findings about the comments."""
     if not comments:
         return Silenced(tuple(found), ())
     index = _Index(comments)
@@ -276,7 +276,7 @@ class _Index:
         self._starts = [start for start, _ in self._statements]
 
     def divide(self, found: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """The findings that are left, and those that a comment silences."""
+        """Return the findings that remain, and those that a comment silences."""
         diagnostics: list[Diagnostic] = []
         suppressed: list[Diagnostic] = []
         for diagnostic in found:
@@ -294,7 +294,7 @@ class _Index:
         return diagnostics, suppressed
 
     def _at(self, path: str, line: int) -> Iterator[Suppression]:
-        """The comments that are meant for a line; statements do not overlap."""
+        """Yield the comments that cover a line; statements do not overlap."""
         yield from self._files.get(split_cell(path)[0], ())
         yield from self._lines.get((path, line), ())
         before = bisect_right(self._starts, (path, line)) - 1
@@ -341,7 +341,7 @@ def _unused(
 
 
 def _is_own(code: str) -> bool:
-    """Whether it means findings about comments, which come after all others."""
+    """Return whether it covers findings about comments, which come after all others."""
     return any(own.startswith(code) for own in OWN)
 
 
@@ -356,7 +356,7 @@ def _exists(code: str) -> bool:
 
 
 def all_kinds() -> tuple[type[Diagnostic], ...]:
-    """All kinds in order of their codes; imports every family."""
+    """Return all kinds in order of their codes; this imports every family."""
     folder = Path(diagnostics.__file__).with_name("codes")
     for module in pkgutil.iter_modules([str(folder)], "pscdsl.typing.codes."):
         importlib.import_module(module.name)
@@ -365,12 +365,12 @@ def all_kinds() -> tuple[type[Diagnostic], ...]:
 
 @cache
 def all_codes() -> tuple[str, ...]:
-    """The codes of all kinds, in order."""
+    """Return the codes of all kinds, in order."""
     return tuple(kind.code for kind in all_kinds())
 
 
 def is_known(code: str) -> bool:
-    """Whether this is a code, a family (even one without codes), or the beginning of a code."""
+    """Return whether this is a code, a family (even an empty one), or the prefix of a code."""
     return code in _beginnings()
 
 
@@ -382,30 +382,30 @@ def _beginnings() -> frozenset[str]:
 
 # Patterns for paths: `*` and `?` within a name, `**` for folders, `[…]` for one character.
 #
-# Each becomes an expression that takes the first place where what stands between two `*` fits, and
-# tries no other: that is enough, and the time grows with the length of the pattern times the
-# path's.
+# Each becomes a regular expression in which the text between two `*` matches at its first place,
+# without backtracking: that is enough, and takes time proportional to the product of the lengths of
+# the pattern and the path.
 
 
 LONGEST = 1_000
-"""So many characters a pattern may have."""
+"""The most characters of a pattern."""
 
 
 class BadPattern(ValueError):
-    """The pattern means nothing; the message says why."""
+    """The pattern is malformed; the message gives the reason."""
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a pattern means a path with `/` between names, or a folder above it.
+    """Return whether a pattern matches a path with `/` between names, or a folder above it.
 
-    A pattern without `/` means a name anywhere; any other is meant from the root on.
+    A pattern without `/` matches a name anywhere; any other is relative to the root.
     """
     return compiled(pattern).match(path) is not None
 
 
 @lru_cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The expression for a pattern; raises `BadPattern`."""
+    """Return the expression for a pattern; raise `BadPattern` if it is none."""
     if len(pattern) > LONGEST:
         raise BadPattern(f"is longer than {LONGEST} characters")
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
@@ -420,12 +420,12 @@ def _last(parts: list[str]) -> str:
 
 
 def _folders(parts: list[str]) -> str:
-    """The expression for some folders, with the `/` after each."""
+    """Return the expression for some folders, with the `/` after each."""
     first, *others = _between(parts, "**")
     body = "".join(f"{_name(part)}/" for part in first)
     for index, group in enumerate(others):
         names = "".join(f"{_name(part)}/" for part in group)
-        last = index == len(others) - 1  # what follows it may fit only further on
+        last = index == len(others) - 1  # the rest may match only further on
         body += f"(?:[^/]+/)*{names}" if last else f"(?>(?:[^/]+/)*?{names})"
     return body
 
@@ -442,7 +442,7 @@ def _between(parts: list[str], mark: str) -> Iterator[list[str]]:
 
 
 def _name(part: str) -> str:
-    """The expression for one name of a path."""
+    """Return the expression for one name of a path."""
     first, *others = re.split(r"\*+", part)
     body = _plain(first)
     for index, piece in enumerate(others):
@@ -452,7 +452,7 @@ def _name(part: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The expression for text without `*`."""
+    """Return the expression for text without `*`."""
     pieces = re.split(r"(\?|\[!?[^\]/]+\])", text)
     return "".join(_piece(piece) for piece in pieces)
 
@@ -466,7 +466,7 @@ def _piece(piece: str) -> str:
 
 
 def _class(inside: str) -> str:
-    """The expression for the characters between brackets; with `!` in front, for all others."""
+    """Return the expression for the characters between brackets; after `!`, for all others."""
     negated = len(inside) > 1 and inside.startswith("!")
     rest = inside[1:] if negated else inside
     ranges = ""
@@ -480,20 +480,20 @@ def _class(inside: str) -> str:
     return f"(?!/)[{'^' if negated else ''}{ranges}]"
 
 
-# Which codes are reported, and where.
+# The codes that are reported, and the files.
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One place that says what is reported: the settings, or the command line."""
+    """One source of selections: the settings, or the command line."""
 
     select: tuple[str, ...] | None = None
-    """Only these; what earlier layers say does not count then."""
+    """Only these; earlier layers do not count then."""
     extend: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
 
     def decides(self, code: str) -> bool | None:
-        """Whether a code is reported; the longer of two prefixes wins, and `ignore` at a tie."""
+        """Return whether a code is reported; the longer prefix wins, and `ignore` at a tie."""
         chosen = _longest((*(self.select or ()), *self.extend), code)
         left_out = _longest(self.ignore, code)
         if chosen == left_out == 0:
@@ -503,7 +503,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The layers in order, the later ones on top; and what is left out in some files."""
+    """The layers in order, later ones on top; and the codes left out in some files."""
 
     layers: tuple[Layer, ...] = ()
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -514,7 +514,7 @@ class Selection:
     """Whether kernels that were not checked are reported unless they are left out by name."""
 
     def includes(self, code: str, path: str) -> bool:
-        """Whether findings with this code are reported in this file."""
+        """Return whether findings with this code are reported in this file."""
         chosen = True
         proof = self.strict and code == KernelNotChecked.code
         for layer in self.layers:
@@ -529,7 +529,7 @@ class Selection:
         )
 
     def narrowed(self, finding: Diagnostic) -> Diagnostic | None:
-        """The finding as it is reported, if it is.
+        """Return the finding as it is reported, if it is; None otherwise.
 
         A suppression of codes that are not reported here is not reported as unused.
         """
@@ -545,13 +545,13 @@ class Selection:
         return finding
 
     def _may_include(self, prefix: str, path: str) -> bool:
-        """Whether some code that begins so is reported."""
+        """Return whether some code with this prefix is reported."""
         codes = [code for code in all_codes() if code.startswith(prefix)]
         return any(self.includes(code, path) for code in codes or [prefix])
 
 
 def relative(path: str, root: str) -> str:
-    """A path as patterns see it: from the root, with `/`; absolute if it lies elsewhere."""
+    """Return a path as patterns see it: from the root, with `/`; absolute if it is elsewhere."""
     real, base = resolved(path), resolved(root)
     inside = real == base or real.startswith(base.rstrip(os.sep) + os.sep)
     return (os.path.relpath(real, base) if inside else real).replace(os.sep, "/")

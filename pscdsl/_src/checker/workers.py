@@ -36,18 +36,18 @@ from pscdsl.typing.diagnostics import Failure, Span
 
 # A process that checks files for another one.
 #
-# First a line comes in that says which files there are, and one goes out that it was understood.
+# First a line with the files comes in, and one goes out that it was understood.
 # Then a line with a path comes in, and a line of data goes out, until the input ends.
 
 
 READY = b"ready\n"
 COLLECT_EVERY = 400
-"""After so many files, the garbage of their programs (some 40 KiB a kernel) is collected."""
+"""The number of files after which garbage (some 40 KiB a kernel) is collected."""
 
 
 @contextlib.contextmanager
 def _rarely_collected() -> Generator[None]:
-    """No automatic collection of garbage: it walks over all trees, a fifth of a check's time."""
+    """Suspend automatic garbage collection: it walks over all trees, a fifth of a check's time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -59,7 +59,7 @@ def _rarely_collected() -> Generator[None]:
 
 def main() -> None:
     """Serve until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may be written among the answers
     gc.disable()
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Check the files that are asked for."""
+    """Check the requested files."""
     setup = json.loads(requests.readline())
     files = Files(setup["given"], setup["roots"], setup["bounds"])
     answers.write(READY)
@@ -109,7 +109,7 @@ _FAREWELL = 10.0
 
 @dataclass(frozen=True)
 class Answer:
-    """The result for a file, and what it depends on; without that it is not to be stored."""
+    """The result for a file, and its dependencies; without them it is not to be stored."""
 
     path: str
     result: CheckResult
@@ -173,7 +173,7 @@ class Worker:
 
     def end(self) -> int:
         """End the process, and return its exit code."""
-        with contextlib.suppress(OSError):  # what was written last found no reader
+        with contextlib.suppress(OSError):  # nothing read the last write
             self.requests.close()
         try:
             code = self.process.wait(_FAREWELL)
@@ -203,7 +203,7 @@ def forked(files: Files, others: Sequence[Worker], *, keep: bool) -> Worker:
         return Worker(Fork(pid), open(request_out, "wb"), open(answer_in, "rb"))
     code = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this process ends it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
         os.close(request_out)
         for other in others:
             os.close(other.requests.fileno())
@@ -223,7 +223,7 @@ class Workers:
     files: Files
     waiting: deque[str]
     keep: bool
-    """Whether it matters what the results depend on."""
+    """Whether the dependencies of results are needed."""
     forks: list[Worker] = field(default_factory=list[Worker])
     """The processes that no thread serves yet."""
     running: set[Worker] = field(default_factory=set[Worker])
@@ -345,7 +345,7 @@ def _died(path: str, code: int) -> Answer:
 
 
 def cores() -> int:
-    """How many processes can run at once."""
+    """Return the number of processes that can run in parallel."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -357,13 +357,13 @@ def cores() -> int:
 MOST_JOBS = 4
 """Each process takes about 80 MB."""
 _WORTHWHILE = 150_000
-"""How many bytes of source take longer than the start of processes."""
+"""The bytes of source whose check takes longer than the start of a process."""
 
 
 def checked(
     files: Files, paths: Sequence[str], jobs: int | None, *, keep: bool
 ) -> Iterator[Answer]:
-    """Yield the answers for all files, in any order; without `jobs`, as many as are worth it."""
+    """Yield the answers for all files, in any order; `jobs` defaults to as many as are worth it."""
     jobs = _jobs(files, paths) if jobs is None else min(jobs, len(paths))
     left = dict.fromkeys(paths)
     if jobs > 1:
@@ -382,11 +382,11 @@ def checked(
 
 
 def _jobs(files: Files, paths: Sequence[str]) -> int:
-    """How many processes have enough files to check."""
+    """Return the number of processes that have enough files to check."""
     total = 0
     for path in paths:
         try:
             total += len(files.data(path))
         except Failure:
-            pass  # there is nothing to do for it
+            pass  # it needs no time
     return min(cores(), MOST_JOBS, len(paths), 1 + total // _WORTHWHILE)

@@ -65,31 +65,31 @@ TREE = Marker("pscdsl.Tree")
 
 @dataclass(frozen=True)
 class TypeVariable:
-    """A type variable, and which trees of arrays it stands for."""
+    """A type variable, and the trees of arrays that it may be bound to."""
 
     name: str
     dtype: DType | DTypeClass | None = None
     """The dtype of all arrays; None if each has its own."""
     bounded: bool = False
     problem: str = ""
-    """Why it stands for no tree of arrays; empty if it does."""
+    """The reason why it can be bound to no tree of arrays; empty if it can."""
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the type variable {self.name}"
 
     def spec(self, span: Span) -> TreeSpec:
-        """What an annotation says that consists of it."""
+        """Return the specification of an annotation that consists of this variable."""
         return TreeSpec(self.name, self.dtype, bounded=self.bounded, span=span)
 
 
 def type_parameter(name: str) -> TypeVariable:
-    """What `T` stands for in `def f[T](…)`."""
+    """Return the type variable of `T` in `def f[T](…)`."""
     return TypeVariable(name, problem="it is a type parameter, whose bound is not read")
 
 
 def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
-    """The variable whose bound is `head`, or `head[inside]`."""
+    """Return the variable with the bound `head`, or `head[inside]`."""
     if not name.isidentifier():
         return TypeVariable(name, problem="its name is no identifier")
     if head is None:
@@ -104,7 +104,7 @@ def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
 def type_variable(
     here: Any, name: Any, *constraints: Any, bound: Any = None, **options: Any
 ) -> TypeVariable:
-    """What `TypeVar(…)` gives."""
+    """Return the type variable that `TypeVar(…)` creates."""
     del here, options
     if constraints:
         return TypeVariable(str(name), problem="it has constraints, and no bound")
@@ -146,7 +146,7 @@ MAX_PARTS = 10_000
 
 
 def spec_of(frame: Frame, node: ast.expr) -> Spec:
-    """What an annotation says; a Failure with its place if it has no meaning here."""
+    """Return the specification of an annotation; a Failure with its place if it has none."""
     session = frame.session
     annotating, session.annotating = session.annotating, True
     try:
@@ -225,11 +225,11 @@ _COLLECTIONS = {
     **dict.fromkeys(_LISTS, _LIST),
     **dict.fromkeys(("builtins.tuple", "typing.Tuple"), _TUPLE),
 }
-"""What is written in the place of Python's collections."""
+"""The annotations that messages propose in place of Python's collections."""
 
 
 def _element(value: Any) -> Any:
-    """Names of jaxtyping as our dtypes and classes; `int`, `tuple` as the types that they are."""
+    """Translate names of jaxtyping to our dtypes and classes; `int` and `tuple` stay types."""
     if isinstance(value, StaticFunction):
         return Marker(value.name)
     if isinstance(value, Marker) and value.name.startswith("jaxtyping."):
@@ -297,7 +297,7 @@ def _require_string_keys(frame: Frame, node: ast.Subscript, keys: ast.expr) -> N
 
 
 def _type_arguments(frame: Frame, cls: RecordClass, items: list[ast.expr]) -> tuple[Spec, ...]:
-    """What the type variables of a record stand for."""
+    """Return the specifications of a generic record's type arguments."""
     if len(items) != len(cls.variables):
         text = f"{cls.title}[{', '.join(map(frame.source.text_of, items))}]"
         reason = f"`{cls.title}` is generic in {', '.join(cls.variables)}"
@@ -312,7 +312,7 @@ def _jaxtyping_array(
     array: ast.expr,
     shape: ast.expr,
 ) -> ArraySpec:
-    """`Float32[Array, "n d"]`; of an array that has a shape itself, the sizes stand in front."""
+    """Return `Float32[Array, "n d"]`; if the array has a shape itself, its sizes come first."""
     spec = _array(frame, shape, element, frame.span(node))
     if not isinstance(array, ast.Subscript) and not isinstance(evaluate(frame, array), Alias):
         return spec
@@ -329,7 +329,7 @@ def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
 
 
 def _part(frame: Frame, node: ast.expr) -> Spec:
-    """What stands in a tuple, vector, map or union; numbers in these are arrays."""
+    """Return the specification of an item of a tuple, vector, map or union; numbers are arrays."""
     spec = _spec(frame, node)
     if isinstance(spec, StaticSpec):
         reason = "a static value is a parameter, or a field of a record"
@@ -338,7 +338,7 @@ def _part(frame: Frame, node: ast.expr) -> Spec:
 
 
 def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
-    """`A | None`; other unions have no single type."""
+    """Return the specification of `A | None`; other unions have no single type."""
     specs = [_part(frame, alternative) for alternative in alternatives]
     others = [spec for spec in specs if not isinstance(spec, NoneSpec)]
     if len(others) == 1 and len(specs) == 2:
@@ -347,7 +347,7 @@ def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
 
 
 def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
-    """What `psc.Static[…]` says of a value."""
+    """Return the specification of `psc.Static[…]`."""
     form = _static_form(frame, node)
     samples: tuple[object, ...] | None = None
     if isinstance(form, OneOf):
@@ -358,7 +358,7 @@ def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
 
 
 def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
-    """The values that a static type allows, or None if it allows any."""
+    """Return the values that a static type allows, or None if it allows any."""
     if isinstance(node, ast.Constant) and node.value is None:
         return OneOf((None,))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
@@ -386,7 +386,7 @@ def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
 
 
 def _items(node: ast.Subscript) -> list[ast.expr]:
-    """What stands in the brackets."""
+    """Return the expressions in the brackets of a subscript."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
@@ -431,13 +431,13 @@ def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
     if isinstance(value, int):
         return str(value)
     if words and all(isinstance(finding, UnknownName) for finding in findings[known:]):
-        del findings[known:]  # names of sizes are not to be defined: they stand in a string
+        del findings[known:]  # names of sizes in a string need no definition
         raise _bad(node, frame, "the shape is not a string", f'write `{element}["{words}"]`')
     raise _bad(node, frame, "the shape is not a string", f'for instance `{element}["n d"]`')
 
 
 def _words(node: ast.expr) -> str:
-    """The sizes that stand here, as a string would have them; empty if anything else does."""
+    """Return the sizes as a string would have them; empty if there is anything else."""
     if isinstance(node, ast.Tuple):
         parts = [_words(element) for element in node.elts]
         return " ".join(parts) if all(parts) else ""
@@ -467,7 +467,7 @@ _READING = object()
 def class_spec(
     cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
 ) -> RecordSpec | DictSpec:
-    """The specification of a class: of a TypedDict, that of a dict with its keys."""
+    """Return the specification of a class: of a TypedDict, that of a dict with its keys."""
     spec = record_spec(cls, arguments, types)
     if cls.kind != "typeddict":
         return spec
@@ -482,7 +482,7 @@ def class_spec(
 def record_spec(
     cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
 ) -> RecordSpec:
-    """The specification of a record, its own names of sizes or types replaced by the arguments."""
+    """Return a record's specification, with the arguments in place of its sizes and types."""
     key = (arguments, types)
     cached = cls.specs.get(key)
     if cached is _READING:
@@ -548,7 +548,7 @@ def _wrong_sizes(cls: RecordClass, arguments: tuple[str, ...]) -> BadAnnotation:
 
 
 def _own_sizes(cls: RecordClass) -> list[str]:
-    """The names of sizes in a record's fields, in the order in which they occur."""
+    """Return the names of sizes in a record's fields, in the order in which they occur."""
     parts = [part for _, part in walk_paths(record_spec(cls, ()), "")]
     found: dict[str, None] = {}
     for dim in (dim for part in parts for dim in declared_dims(part)):
@@ -560,22 +560,22 @@ def _own_sizes(cls: RecordClass) -> list[str]:
 
 
 def _count(dims: tuple[str, ...]) -> str:
-    """How many sizes a record takes."""
+    """Return the number of sizes that a record takes, in words."""
     single = sum(not name.startswith("*") for name in dims)
     return f"{single} sizes" if single == len(dims) else f"{single} sizes or more"
 
 
 def static_fields(cls: RecordClass) -> frozenset[str]:
-    """The fields of a record whose values are known while checking."""
+    """Return the fields of a record whose values are known while checking."""
     try:
         fields = record_spec(cls, ()).fields
-    except (Failure, Poisoned):  # whoever declares the record as a type reports it
+    except (Failure, Poisoned):  # the annotation with the record reports it
         return frozenset()
     return frozenset(name for name, spec in fields if isinstance(spec, StaticSpec))
 
 
 def renamed(spec: Spec, env: Renaming) -> Spec:
-    """A specification with sizes in place of names."""
+    """Return a specification with sizes in place of names."""
 
     def of_array(part: Spec) -> Spec:
         return replace(part, dims=applied(part.dims, env)) if isinstance(part, ArraySpec) else part
@@ -584,14 +584,14 @@ def renamed(spec: Spec, env: Renaming) -> Spec:
 
 
 def meaning(spec: Spec, known: Mapping[str, Spec]) -> Spec:
-    """A specification with types in place of type variables."""
+    """Return a specification with types in place of type variables."""
     return replaced(
         spec, lambda part: known.get(part.name, part) if isinstance(part, TreeSpec) else part
     )
 
 
 def as_result(spec: Spec) -> Spec:
-    """The specification of a result, where `float` is a scalar of any floating-point dtype."""
+    """Return a result's specification, where `float` is a scalar of any floating-point dtype."""
 
     def of_number(part: Spec) -> Spec:
         if not isinstance(part, ArraySpec) or not part.python:
@@ -608,7 +608,7 @@ _RESULTS = {"bool": "Bool", "int": "Integer", "float": "Float", "complex": "Comp
 
 
 def named_trees(spec: Spec, parameter: str) -> Spec:
-    """The specification of a parameter, each `psc.Tree` in it a type variable of its own."""
+    """Return the specification of a parameter with a distinct type variable for each `psc.Tree`."""
     number = count()
 
     def named(part: Spec) -> Spec:
@@ -621,7 +621,7 @@ def named_trees(spec: Spec, parameter: str) -> Spec:
 
 
 def replaced(spec: Spec, change: Callable[[Spec], Spec]) -> Spec:
-    """A specification with something else in place of what holds no parts."""
+    """Return a specification with `change` applied to each part that has no parts."""
     parts = spec_parts(spec)
     if not parts and not isinstance(spec, TupleSpec | RecordSpec | DictSpec):
         return change(spec)

@@ -1,4 +1,4 @@
-"""Arguments and results against what is declared: specifications, annotations of helpers."""
+"""Arguments and results against their declarations: specifications, annotations of helpers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def settle(
     function: str,
     chosen: dict[str, DType],
 ) -> tuple[list[Value], Type]:
-    """An argument's arrays and its type, weak ones in the dtype that the specification asks for.
+    """Return an argument's arrays and its type, with weak arrays in the dtype that is wanted.
 
     `chosen` keeps the dtypes that strong arguments give to dtype classes.
     """
@@ -122,7 +122,7 @@ def settle(
 
 
 def _as_number(spec: ArraySpec, value: Value | Weak) -> Value | Weak:
-    """The number that Python makes of a scalar, where one is declared: `float(x)`."""
+    """Return the number that Python makes of a scalar, if a number is declared: `float(x)`."""
     assert isinstance(spec.dtype, DType)
     if not isinstance(value, Value) or value.shape or not becomes(value.dtype, spec.dtype):
         return value
@@ -130,7 +130,7 @@ def _as_number(spec: ArraySpec, value: Value | Weak) -> Value | Weak:
 
 
 def as_declared(spec: Spec, value: Any) -> Any:
-    """An argument with numbers of Python's where these are declared."""
+    """Return an argument with Python numbers where they are declared."""
     if isinstance(spec, ArraySpec):
         return PythonNumber(value) if spec.python and not value.shape else value
     if value is None:
@@ -159,7 +159,7 @@ def as_declared(spec: Spec, value: Any) -> Any:
 
 
 def static_type(here: Builder, value: Any) -> Type:
-    """A static argument's type; arrays keep theirs, so that matching refuses them."""
+    """Return a static argument's type; arrays keep theirs, so that matching refuses them."""
     if isinstance(value, Value | Weak):
         return value.type
     if not _is_in_sizes(value) and holds_sizes(value):
@@ -176,14 +176,14 @@ _WITHOUT_SIZES = (Closure, KnownModule, External, EnumMember, Enum, Meaning)
 
 
 def _is_in_sizes(value: Any) -> bool:
-    """Whether a value consists of sizes and of what is closed, as far as tuples have it."""
+    """Return whether a value consists of sizes and closed values, in tuples of any depth."""
     if is_tuple(value):
         return all(map(_is_in_sizes, value))
     return isinstance(value, Dim) or is_closed(value)
 
 
 def holds_sizes(value: Any) -> bool:
-    """Whether a static value may hold a size; what a function captures is seen where it is read."""
+    """Return whether a static value may hold a size; captured values are checked when read."""
     if isinstance(value, Dim | Undecided):
         return True
     if isinstance(value, StaticFunction):
@@ -206,9 +206,9 @@ def holds_sizes(value: Any) -> bool:
 def dtypes_of(
     spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: dict[str, DType]
 ) -> list[DType]:
-    """The dtypes of the arrays of a tree, weak ones in that which the specification asks for.
+    """Return the dtypes of a tree's leaves; weak ones take those that the specification wants.
 
-    A dtype class that is not `chosen` yet is what its first strong array has.
+    A dtype class that is not `chosen` yet becomes the dtype of its first strong array.
     """
     wanted = [None if each is None else each.dtype for each in _asked(spec, tree)]
     for leaf, dtype in zip(leaves, wanted, strict=False):
@@ -227,13 +227,13 @@ def dtypes_of(
 def as_asked(
     spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: Mapping[str, DType]
 ) -> Type:
-    """The type of a tree whose weak arrays have the dtypes that the specification asks for."""
+    """Return the type of a tree whose weak arrays have the dtypes that the specification wants."""
     dtypes = iter(dtypes_of(spec, leaves, tree, dict(chosen)))
     return map_leaves(tree, lambda leaf: leaf.with_dtype(next(dtypes)))
 
 
 def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
-    """What is asked of each leaf of a tree; None where the tree does not fit the specification."""
+    """Yield the wanted type of each leaf of a tree; None where the tree does not fit."""
     if isinstance(spec, ArraySpec):
         yield spec
     elif isinstance(spec, TreeSpec):
@@ -264,17 +264,17 @@ def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
 
 
 def are_numbers(spec: Spec, tree: Type) -> list[bool]:
-    """Which leaves of a tree are declared as numbers of Python's."""
+    """Return, for each leaf of a tree, whether it is declared as a Python number."""
     return [isinstance(asked, ArraySpec) and asked.python != "" for asked in _asked(spec, tree)]
 
 
-# What a function returns beside what it declares.
+# The differences between the result of a function and its declaration.
 
 
 def result_problems(
     facts: Assumptions, function: str, found: Type, declared: Type
 ) -> list[Diagnostic]:
-    """How the type that was found differs from the one declared."""
+    """Return the differences between the inferred type of a result and the declared one."""
     problems: list[Diagnostic] = [
         ReturnTree(
             function=function,
@@ -306,7 +306,7 @@ def result_problems(
 
 
 def tuples_for_lists(function: str, found: Type, declared: Type) -> Iterator[Diagnostic]:
-    """Where a function returns a tuple, and a list is declared; for a tuple, a list will do."""
+    """Yield a problem for each tuple that is returned for a declared list; the reverse is fine."""
     if isinstance(found, TupleType) and isinstance(declared, ListType):
         if not isinstance(found, ListType):
             yield ReturnTree(
@@ -323,7 +323,7 @@ def tuples_for_lists(function: str, found: Type, declared: Type) -> Iterator[Dia
 
 
 def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | None:
-    """Why the shape that was found is not the declared one, or None; `_1` fits everything."""
+    """Return why the inferred shape is not the declared one, or None; `_1` fits everything."""
     if found.rank != declared.rank:
         return f"[{show_shape(found.shape)}] has {axes(found.rank)}, not {declared.rank}"
     for mine, wanted in zip(found.shape, declared.shape, strict=True):
@@ -334,28 +334,28 @@ def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | 
     return None
 
 
-# Annotations of inlined helpers: what they say of arrays is checked at each call.
+# Annotations of inlined helpers: each call checks its arrays against them.
 #
-# Sizes that a helper names belong to that call: they are bound by its arguments.  Annotations that
-# say nothing of arrays (`int`, `Callable`, a class of the user's) are left alone; but a parameter
-# that is given a size is the size of this name.  Of a record that is generic in a variable of
-# Python's, `Moments[T]`, it is checked that it is one.
+# Sizes that a helper names belong to that call: its arguments bind them. Annotations that do not
+# mention arrays (`int`, `Callable`, a class of the user's) are ignored; but a parameter with a size
+# as its argument is the size of this name. A record that is generic in a Python type variable,
+# `Moments[T]`, is only checked to be such a record.
 
 
 FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Contract:
-    """What a helper's annotations say."""
+    """The declarations of a helper's annotations."""
 
     def __init__(
         self, signature: Signature, result_span: Span, records: Sequence[Parameter] = ()
     ) -> None:
         self.signature = signature
         self.records = records
-        """The parameters of which it is only said which record they are."""
+        """The parameters whose annotation only names a record class."""
         self.result_span = result_span
-        """Where the result is declared."""
+        """The place where the result is declared."""
 
     def arguments(self, here: Builder, given: Mapping[str, Any]) -> Match | None:
         """Check the arguments; how the names of sizes are bound, if they all are."""
@@ -380,7 +380,7 @@ class Contract:
         return Match(fit.choice, {**numbers, **fit.sizes})
 
     def _is_record(self, here: Builder, parameter: Parameter, value: Any) -> None:
-        """Refuse what is no instance of the class that is declared, nor of one derived from it."""
+        """Refuse a value that is no instance of the declared class or of a derived one."""
         spec = parameter.spec
         assert isinstance(spec, RecordSpec)
         if is_poisoned(value) or (
@@ -396,7 +396,7 @@ class Contract:
             raise failure.labelled(Label(parameter.span, "declared here")) from None
 
     def result(self, here: Builder, fit: Match, value: Any) -> None:
-        """Check what is returned."""
+        """Check a returned value against the declared result."""
         spec = self.signature.result
         if spec is None or is_poisoned(value):
             return
@@ -413,7 +413,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _known(array: ArrayType, sizes: Mapping[str, Size]) -> ArrayType:
-    """The type with sizes in place of names, and `_` for what contains another name."""
+    """Return the type with sizes in place of names, and `_` for a size with any other name."""
     shape = tuple(
         substitute(size, sizes) if names(size) <= sizes.keys() else variable("_")
         for size in array.shape
@@ -422,7 +422,7 @@ def _known(array: ArrayType, sizes: Mapping[str, Size]) -> ArrayType:
 
 
 def contract(frame: Frame, node: FunctionNode) -> Contract | None:
-    """The contract of a helper; None if its annotations say nothing of arrays."""
+    """Return the contract of a helper; None if its annotations do not mention arrays."""
     if isinstance(node, ast.Lambda):
         return None
     # By scope too: a file that is loaded as two modules has one source, and two classes of a name.
@@ -453,7 +453,7 @@ def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
         return None
     place = frame.source.span(node if node.returns is None else node.returns)
     signature = Signature(node.name, tuple(parameters), result)
-    if signature.unbound():  # which tree it is, nobody says
+    if signature.unbound():  # the tree is unknown
         signature = replace(signature, result=None)
     return Contract(signature, place, records)
 
@@ -479,9 +479,9 @@ def _says_of_arrays(spec: Spec) -> bool:
 
 
 def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnostic]:
-    """What a call without the argument would report, at the default.
+    """Yield the problems that a call without the argument would report, at the default.
 
-    Sizes that several arguments share are for calls to compare: a default need not fit all others.
+    Calls compare sizes that several arguments share: a default need not fit all others.
     """
     places = {each.arg: default for each, default in with_defaults(closure.node.args)}
     for parameter in signature.parameters:
@@ -497,7 +497,7 @@ def default_problems(closure: Closure, signature: Signature) -> Iterator[Diagnos
 
 
 def default_fit(closure: Closure, signature: Signature, parameter: Parameter) -> Match:
-    """How a default fits its parameter; a Failure if it does not, Poisoned if it is unknown."""
+    """Match a default with its parameter; a Failure if it does not fit, Poisoned if unknown."""
     here = Program(Assumptions()).current
     value = closure.defaults[parameter.name]
     if isinstance(parameter.spec, StaticSpec):

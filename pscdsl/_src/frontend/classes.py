@@ -25,9 +25,9 @@ from pscdsl.typing.diagnostics import Failure
 
 # The class statements that have a meaning: a short list, and a refusal for anything else.
 #
-# What a class is depends on what its metaclass, its bases and its decorators do, and a class body
-# is a program. So a class is read only if its text says all there is to it: at most one base that
-# has a meaning, decorators that are known, and a body that binds each name once.
+# The meaning of a class depends on its metaclass, its bases and its decorators, and a class body is
+# a program. So a class is read only if its text determines it completely: at most one base with a
+# meaning, known decorators, and a body that binds each name once.
 
 
 NO_KEY_MISSING = 'let each key be there; `f32["n"] | None` may have None'
@@ -39,7 +39,7 @@ WITHOUT_EFFECT = frozenset(
 )
 """Decorators that leave a class as it is."""
 OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only", "order"))
-"""Options of `dataclass` that say nothing of fields, but for `frozen`; records are not compared."""
+"""Options of `dataclass` that do not affect fields, except `frozen`; records are not compared."""
 DESCRIPTORS = {
     "builtins.property": "property",
     "builtins.staticmethod": "static",
@@ -52,7 +52,7 @@ KNOWN_DECORATORS = (
     *("functools.cache", "functools.lru_cache"),
     *("abc.abstractmethod", "typing.override", "typing.no_type_check"),
 )
-"""Decorators that change nothing of the class; what they make of a method is not read."""
+"""Decorators that do not change the class; the methods that they wrap are not read."""
 
 _MAKE = "declare fields; compute them in a function that makes the record"
 REBUILDING = {
@@ -62,7 +62,7 @@ REBUILDING = {
     "__setattr__": "records do not change; make a changed copy with `.replace`",
     "__init_subclass__": "a record that other records derive from has fields and methods only",
 }
-"""Methods that change what making or reading a record means."""
+"""Methods that change how records are made or read."""
 _ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod".split()
 CALLED_BY_SYNTAX = frozenset(
     [f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")]
@@ -73,13 +73,13 @@ CALLED_BY_SYNTAX = frozenset(
 OF_RECORDS = CALLED_BY_SYNTAX | {"__call__", "__post_init__", "__doc__", "__slots__"}
 OF_ENUMERATIONS = frozenset("__eq__ __ne__ __hash__ __str__ __repr__ __format__ __doc__".split())
 OF_CLASSES = frozenset("__init_subclass__ __set_name__ __class_getitem__ __prepare__".split())
-"""Methods of a class that say what it, or another one, is made into."""
+"""Methods that change how a class, or a class derived from it, is created."""
 PLACES = frozenset("__module__ __qualname__ __dict__ __annotations__ __class__ __bases__".split())
 
 
 @dataclass
 class ClassText:
-    """What a class statement says."""
+    """The contents of a class statement."""
 
     node: ast.ClassDef
     kind: str
@@ -96,7 +96,7 @@ class ClassText:
     fields: dict[str, ast.AnnAssign | ast.Assign] = field(
         default_factory=dict[str, "ast.AnnAssign | ast.Assign"]
     )
-    """Annotated names, and what a PRecord assigns."""
+    """Annotated names, and the assignments of a PRecord."""
     values: dict[str, ast.expr] = field(default_factory=dict[str, ast.expr])
     methods: dict[str, tuple[str, ast.FunctionDef]] = field(
         default_factory=dict[str, tuple[str, ast.FunctionDef]]
@@ -107,12 +107,12 @@ class ClassText:
 
 
 def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out") -> Failure:
-    """The refusal of a part of a class statement."""
+    """Return the refusal of a part of a class statement."""
     return Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(node)))
 
 
 def class_text(frame: Frame, node: ast.ClassDef) -> ClassText:
-    """What a class statement says; a Failure if that is not all there is to the class."""
+    """Read a class statement; a Failure if its text does not determine the class."""
     reader = _Reader(frame, node)
     return reader.read(**fields(node, reader.read))
 
@@ -131,12 +131,12 @@ class _Reader:
         self.inherited: frozenset[str] = frozenset()
 
     def value(self, node: ast.expr) -> Any:
-        """What an expression of the class statement stands for."""
+        """Return the value of an expression of the class statement."""
         frame = self.frame
         return evaluate(Frame(Session(None), frame.source, frame.scope, frame.outer), node)
 
     def named(self, node: ast.expr) -> str:
-        """By which name an expression is known."""
+        """Return the qualified name of an expression's value; empty if it has none."""
         return str(getattr(self.value(node), "name", ""))
 
     def read(
@@ -147,7 +147,7 @@ class _Reader:
         body: list[ast.stmt],
         decorator_list: list[ast.expr],
     ) -> ClassText:
-        """The class statement."""
+        """Read the class statement."""
         self._bases(bases)
         self._decorators(name, decorator_list)
         for keyword in keywords:
@@ -157,7 +157,7 @@ class _Reader:
                     raise refuse(self.frame, keyword, what, NO_KEY_MISSING)
                 continue
             if self.text.kind == "typeddict" and keyword.arg == "closed":
-                continue  # no other keys are taken, whatever it says
+                continue  # no other keys are accepted in any case
             if keyword.arg != "dims" or self.text.kind != "record":
                 what = "a metaclass" if keyword.arg == "metaclass" else f"`{keyword.arg}=`"
                 rewrite = "derive from `psc.Record`" if keyword.arg == "metaclass" else ""
@@ -259,7 +259,7 @@ class _Reader:
                 raise refuse(self.frame, statement, what, "fields, constants and methods only")
 
     def _key(self, node: ast.AnnAssign) -> None:
-        """A key of a TypedDict."""
+        """Read a key of a TypedDict."""
         assert isinstance(node.target, ast.Name)
         name, head = node.target.id, node.annotation
         if name in self.bound or name in self.inherited:
@@ -298,7 +298,7 @@ class _Reader:
         self.bound[name] = node
 
     def _require_value(self, name: str, node: ast.AST) -> None:
-        """Names with values that Python looks at are methods, or are not there."""
+        """Refuse a value for a special name, or in a class that derives from a NamedTuple class."""
         if name.startswith("__") and name not in _VALUES:
             raise refuse(self.frame, node, f"a value for `{name}` of a class")
         parent = self.text.parent
@@ -384,7 +384,7 @@ class _Reader:
         self.text.methods[name] = (kind, node)
 
     def _decorator(self, decorator: ast.expr) -> str:
-        """The name of a method's decorator that is known; a Failure if it is not."""
+        """Return the known name of a method's decorator; a Failure if it is unknown."""
         self._expression(decorator)
         known = self.named(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if known not in KNOWN_DECORATORS and known not in DESCRIPTORS:
@@ -394,7 +394,7 @@ class _Reader:
 
 
 def _private(node: ast.AST) -> Iterator[ast.AST]:
-    """Names that a class mangles."""
+    """Yield names that a class mangles."""
     for inner in ast.walk(node):
         name = inner.id if isinstance(inner, ast.Name) else getattr(inner, "attr", "")
         if isinstance(inner, ast.arg | ast.keyword):
@@ -403,11 +403,11 @@ def _private(node: ast.AST) -> Iterator[ast.AST]:
             yield inner
 
 
-# Class statements as record classes: what `class_text` admits, made into values.
+# Class statements as record classes: values of the classes that `class_text` admits.
 
 
 def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
-    """What a class statement binds."""
+    """Return the value that a class statement binds."""
     text = class_text(frame, node)
     own = {name: _method(frame, text, name) for name in text.methods}
     title = f"{module}.{node.name}"
@@ -461,7 +461,7 @@ def admitted(cls: RecordClass, name: str, member: Member) -> None:
 
 
 def _inherited_fields(frame: Frame, cls: RecordClass, base: ast.expr | None) -> Sequence[Field]:
-    """The fields of a class as those that derive from it have them."""
+    """Return the fields of a class for the classes that derive from it."""
     if not cls.variables or not isinstance(base, ast.Subscript):
         return cls.fields
     given = (cls.variables, frame, base.slice)
@@ -479,7 +479,7 @@ def _dims(frame: Frame, text: ClassText) -> tuple[str, ...]:
 
 
 def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
-    """The type variables that a class is generic in: those of `Generic[…]`, or of all its bases."""
+    """Return the type variables of a generic class: those of `Generic[…]`, or of all its bases."""
     found: dict[str, None] = {}
     for base in node.bases:
         if not isinstance(base, ast.Subscript):
@@ -496,7 +496,7 @@ def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
 def _enumeration(
     frame: Frame, text: ClassText, owner: str, own: Mapping[str, Member]
 ) -> dict[str, Member]:
-    """Members of an enumeration in place of their values: names for one value are one member."""
+    """Return the members of an enumeration in place of their values, one for each value."""
     found: list[EnumMember] = []
     alone = text.base in ("enum.Enum", "enum.Flag")
     automatic = [_is_automatic(frame, each) for each in text.values.values()]
@@ -523,7 +523,7 @@ def _enumeration(
 
 
 def _is_kept(base: str, value: Any) -> bool:
-    """Whether a member has the very value that its statement says."""
+    """Return whether an enum keeps the value of a member exactly as its statement gives it."""
     if base == "enum.IntEnum":
         return value.__class__ is int
     if base == "enum.StrEnum":
@@ -534,25 +534,25 @@ def _is_kept(base: str, value: Any) -> bool:
 
 
 def _is_automatic(frame: Frame, node: ast.expr) -> bool:
-    """Whether this is `auto()`, which gives each member a value of its own."""
+    """Return whether this is `auto()`, which gives each member a different value."""
     if not isinstance(node, ast.Call) or node.args or node.keywords:
         return False
     return getattr(evaluate(_quiet(frame), node.func), "name", "") == "enum.auto"
 
 
 def _quiet(frame: Frame) -> Frame:
-    """A frame outside of the kernel, whose findings are for the users of its values."""
+    """Return a frame outside of the kernel, whose findings concern the users of its values."""
     return Frame(Session(None), frame.source, frame.scope, frame.outer)
 
 
 def _value(frame: Frame, node: ast.expr, name: str) -> Any:
-    """A value in a class body; one that cannot be worked out is not known."""
+    """Return a value in a class body; an unknown value if it cannot be evaluated."""
     quiet = _quiet(frame)
     return known_or_why(quiet, evaluate(quiet, node), name)
 
 
 def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
-    """A default, as it was worked out when the class was made."""
+    """Return a default, as it was evaluated when the class was made."""
 
     def default() -> Any:
         value = _value(frame, node, ast.unparse(node))
@@ -564,7 +564,7 @@ def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
 
 
 FACTORIES = ("builtins.tuple", "builtins.frozenset")
-"""What makes a default, for each instance anew, that nobody can change."""
+"""Factories whose results are immutable."""
 
 
 def _field(
@@ -593,7 +593,7 @@ def _field(
 
 
 def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
-    """A default that a function makes, for each instance anew."""
+    """Return a function that calls a default factory for each instance."""
 
     def default() -> Any:
         function = evaluate(_quiet(frame), factory)
@@ -611,7 +611,7 @@ def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
 
 
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
-    """`x = field(type=f32["n"])` of a PRecord."""
+    """Read `x = field(type=f32["n"])` of a PRecord."""
     options = {keyword.arg: keyword.value for keyword in call.keywords}
     initial, factory = options.get("initial"), options.get("factory")
     annotation = options.get("type") or (call.args[0] if call.args else None)
@@ -623,7 +623,7 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
             found = value()
             if not hasattr(found, "apply"):
                 return found
-            quiet = _quiet(frame)  # a function is called for each instance anew
+            quiet = _quiet(frame)  # a function is called for each instance
             made = found.apply(quiet.here(initial), (), {})
             if quiet.session.findings:
                 raise Failure(*quiet.session.findings)
@@ -658,7 +658,7 @@ def _method(frame: Frame, text: ClassText, name: str) -> Member:
 
 
 def named_tuple(here: Any, typename: Any, fields: Any = (), /) -> Any:
-    """`NamedTuple("P", [("x", …)])` and `collections.namedtuple("P", "x y")`."""
+    """Read `NamedTuple("P", [("x", …)])` or `collections.namedtuple("P", "x y")`."""
     del here
     items = fields.replace(",", " ").split() if isinstance(fields, str) else fields
     names = [item if isinstance(item, str) else item[0] for item in items]

@@ -63,7 +63,7 @@ from pscdsl.typing.unify import Difference, array_difference, repair, structure_
 
 
 def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
-    """`true_fun(*operands)` if `pred` else `false_fun(*operands)`; one of them is run."""
+    """Return `true_fun(*operands)` if `pred` else `false_fun(*operands)`; run only one."""
     branches = [applicable(each, "psc.cond") for each in (false_fun, true_fun)]
     if isinstance(pred, bool):
         return branches[pred].apply(here, operands, {})
@@ -73,7 +73,7 @@ def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any
 
 
 def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
-    """`branches[index](*operands)`, the index clamped to the branches there are."""
+    """Return `branches[index](*operands)`, with the index clamped to the number of branches."""
     functions = [applicable(each, "psc.switch") for each in items_of(branches)]
     if not functions:
         raise Failure(BadBody(combinator="psc.switch", needs="at least one branch", found="none"))
@@ -146,11 +146,11 @@ def _branches(
 
 
 def _place(here: Builder, function: Applicable, name: str) -> Label | None:
-    """Where a branch is written."""
+    """Return a label at a branch; None if it has no source."""
     if not isinstance(function, Closure):
         return None
     span = function.source.span(function.node)
-    if span.line != span.end_line:  # a `def`: its first line says which
+    if span.line != span.end_line:  # a `def`: its first line is enough
         span = span.head(len("def"))
     return Label(span.within(here.program.span.call_site), name)
 
@@ -162,7 +162,7 @@ def join_branches(
     traced: Sequence[tuple[Builder, list[Value | Weak], Type]],
     names: Sequence[str],
 ) -> list[DType]:
-    """The dtype of each result leaf; a Failure where branches differ."""
+    """Return the dtype of each result leaf; a Failure where branches differ."""
     program, facts = here.program, here.facts
     tree = traced[0][2]
     for number, (_, _, other) in enumerate(traced[1:], 1):
@@ -222,7 +222,7 @@ def join_branches(
 
 
 def _same_structure(place: Difference) -> str:
-    """What to return where the structures differ."""
+    """Return advice for branches whose structures differ."""
     if isinstance(place.found, NoneType) or isinstance(place.wanted, NoneType):
         return "where a branch has nothing to return, let it return zeros of the other's types"
     return "let all branches return the same tuples and records"
@@ -257,13 +257,13 @@ def bind_branches(
 
 
 def chosen(weak: Weak, site: Site, otherwise: DType) -> DType:
-    """The dtype of an array or number at a site, if what it meets later decides it."""
+    """Return the dtype of an array or number at a site, if its later uses decide it."""
     program = weak.builder.program
     decided = program.decided and site in program.decided
     return program.choose(site, weak.kind) if decided else otherwise
 
 
-# The carry of a loop: what is given, what the body returns, and that they agree.
+# The carry of a loop: its initial value, the body's result, and their agreement.
 
 
 @dataclass
@@ -277,7 +277,7 @@ class CombinatorCarry:
     body: Applicable | None = None
     """The function whose result is the next carry."""
     sites: list[frozenset[Site]] = field(default_factory=list[Any])
-    """Where dtypes were chosen."""
+    """The sites that chose the dtypes."""
 
     def __post_init__(self) -> None:
         """Choose the dtypes of weak leaves."""
@@ -292,34 +292,34 @@ class CombinatorCarry:
 
     @classmethod
     def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> CombinatorCarry:
-        """The carry with this initial value."""
+        """Return the carry with this initial value."""
         leaves, tree = flatten_plainly(here, init, f"the initial carry of `{loop}`")
         return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
 
     def parameters(self, inner: Builder) -> list[Value]:
-        """What a body takes for it."""
+        """Return the parameters of a body for the carry."""
         pairs = zip(self.initial_types(), self.sites, strict=True)
         return [inner.program.mark(inner.parameter(t), sites) for t, sites in pairs]
 
     def final(self, results: Sequence[Value]) -> Any:
-        """What a loop leaves."""
+        """Return the carry after a loop."""
         for each, sites in zip(results, self.sites, strict=True):
             program = each.builder.program
             program.mark(each, program.sites(each) | sites)
         return unflatten(self.tree, iter(results))
 
     def initial_types(self) -> list[ArrayType]:
-        """The types of the initial leaves in the dtypes found so far."""
+        """Return the types of the initial leaves in the dtypes found so far."""
         return [leaf.type.with_dtype(d) for leaf, d in zip(self.leaves, self.dtypes, strict=True)]
 
     def initial(self) -> list[Value]:
-        """The initial leaves in the dtypes found so far."""
+        """Return the initial leaves in the dtypes found so far."""
         return [at(leaf, dtype) for leaf, dtype in zip(self.leaves, self.dtypes, strict=True)]
 
     def settle(
         self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
     ) -> list[Value] | None:
-        """What the body returned as the next carry; None if a weak leaf changes dtype first."""
+        """Return the body's results as the next carry; None if a weak leaf changes dtype first."""
         initial = self.initial_types()
         remaining = iter(initial)
         own = map_leaves(self.tree, lambda _: next(remaining))
@@ -354,7 +354,7 @@ class CombinatorCarry:
         return values
 
     def other_structure(self, given: Type, returned: Type, place: Difference) -> CarryMismatch:
-        """How the structure of a part differs."""
+        """Return the mismatch for a part whose structure differs."""
         rewrite = "return what the carry starts as, or start with what is returned"
         pair = isinstance(returned, TupleType) and len(returned.items) == 2
         if self.loop in COMBINING:
@@ -373,7 +373,7 @@ class CombinatorCarry:
     def mismatch(
         self, facts: Assumptions, path: str, given: ArrayType, returned: ArrayType
     ) -> CarryMismatch | None:
-        """How one leaf differs."""
+        """Return the mismatch for a leaf whose type differs; None if it agrees."""
         why = array_difference(facts, returned, given)
         if why is None:
             return None
@@ -395,7 +395,7 @@ class CombinatorCarry:
 
 
 def returned_by(here: Builder, body: Applicable | None) -> tuple[Label, ...]:
-    """The place of what a loop's body returns."""
+    """Return a label at the result of a loop's body."""
     place = body.returned if isinstance(body, Closure) else None
     if place is None:
         return ()
@@ -410,7 +410,7 @@ Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
 
 @dataclass(frozen=True)
 class TracedBody:
-    """A loop body: its block takes what it captures, the carry, then the extra parameters."""
+    """A loop body: its block takes captured values, the carry, then the extra parameters."""
 
     block: Block
     captured: tuple[Value, ...]
@@ -422,9 +422,9 @@ def trace_carry(
 ) -> TracedBody:
     """Elaborate a loop body until the dtypes of the weak leaves of its carry are settled.
 
-    Most bodies do with the default dtypes.  Where they do not, the body is elaborated once with a
-    carry that is weak itself, to see what it makes of it.  With `pairs` the body is given another
-    one like the carry, as the last of its extra parameters.
+    Most bodies accept the default dtypes. For the others, the body is elaborated once with a weak
+    carry, to find the dtypes that it needs. With `pairs` the last of its extra parameters is a
+    second carry.
     """
     program = here.program
     discovered = not any(isinstance(leaf, Weak) for leaf in carry.leaves)
@@ -494,7 +494,7 @@ def _discover(
             leaves = []
     attempt.forget()
     if len(leaves) != len(carry.leaves):
-        return  # the next round reports what is wrong
+        return  # the next round reports the problem
     for index, (start, found) in enumerate(zip(carry.leaves, leaves, strict=True)):
         dtype = wanted.get(index, found.dtype) if isinstance(found, Weak) else found.dtype
         if isinstance(start, Weak) and accepts_weak(dtype, start.kind):
@@ -502,7 +502,7 @@ def _discover(
 
 
 def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: int) -> Value | Weak:
-    """A parameter for a leaf of the carry, weak where the leaf is.
+    """Return a parameter for a leaf of the carry, weak if the leaf is.
 
     What dtype a weak one is taken in, if not in its default, is noted.
     """
@@ -525,7 +525,7 @@ def trace_counter(
     counter: DType,
     sites: frozenset[Site] = frozenset(),
 ) -> TracedBody:
-    """The body of a counting loop; the counter is the last of the block's carry."""
+    """Trace the body of a counting loop; the counter is the last of the block's carry."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         (i,) = more
@@ -535,7 +535,7 @@ def trace_counter(
 
 
 def scan(here: Builder, f: Any, init: Any, xs: Any, length: Any, reverse: bool, unroll: int) -> Any:
-    """`carry, y = f(carry, x)` over the leading axis of `xs`: the final carry, the stacked ys."""
+    """Iterate `carry, y = f(carry, x)` over the leading axis of `xs`; return carry and ys."""
     del unroll  # a hint that costs more than it gives on this backend
     function = applicable(f, "psc.scan")
     carry = CombinatorCarry.of(here, "psc.scan", init, function)
@@ -585,7 +585,7 @@ def _scan(
 
 
 def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length: Any) -> Size:
-    """The common length of the leading axes."""
+    """Return the common length of the leading axes."""
     if is_integer_scalar(length):
         length = int(length)
     if length is not None and not isinstance(length, int | Dim):
@@ -617,7 +617,7 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
 
 
 def map_(here: Builder, f: Any, xs: Any, *more: Any) -> Any:
-    """`f(x)` for each x along the leading axis, results stacked."""
+    """Return `f(x)` for each x along the leading axis, results stacked."""
     function = applicable(f, "psc.map")
     carry = CombinatorCarry.of(here, "psc.map", (), function)
     if more:
@@ -636,7 +636,7 @@ class _Spread:
 
 
 def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
-    """`val = body_fun(i, val)` for i from `lower` to `upper` (excluded); `i` is an i32 scalar."""
+    """Iterate `val = body_fun(i, val)` for i from `lower` up to `upper` (excluded); `i` is i32."""
     function = applicable(body_fun, "psc.fori_loop")
     carry = CombinatorCarry.of(here, "psc.fori_loop", init_val, function)
     if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
@@ -666,7 +666,7 @@ def _index(here: Builder, value: Any) -> Value:
 def _counted(
     here: Builder, function: Applicable, carry: CombinatorCarry, lower: Size, upper: Size
 ) -> Any:
-    """Known bounds: a scan without rows, its counter the last of its carry."""
+    """Loop with known bounds: a scan without rows, its counter the last of its carry."""
     length = upper - lower
     if not here.facts.proves(Fact("<=", 0, length)):
         length = maximum(length, 0)
@@ -686,7 +686,7 @@ def while_loop(
     max_steps: Any,
     checkpoint_every: Any,
 ) -> Any:
-    """`val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if that is given."""
+    """Iterate `val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if given."""
     if checkpoint_every is not None:
         every = checkpoint_every
         if isinstance(every, bool) or not isinstance(every, int | Dim):
@@ -737,7 +737,7 @@ def _while(here: Builder, carry: CombinatorCarry, body: TracedBody, condition: A
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a counter starts and ends, the steps between if they are known, and checkpoints."""
+    """The start and limit of a counter, its number of steps if known, and checkpoints."""
 
     start: Value
     limit: Value
@@ -752,7 +752,7 @@ def _counted_while(
     limits: Limits,
     condition: Applicable | None,
 ) -> Any:
-    """While the counter, the last of the carry, is below a limit, and the condition holds."""
+    """Loop while the counter, the last of the carry, is below a limit and the condition holds."""
     start = limits.start
     with inner_block(here) as inner:
         params = carry.parameters(inner)
@@ -772,7 +772,7 @@ def _counted_while(
 
 
 def associative_scan(here: Builder, fn: Any, elems: Any, reverse: bool, axis: Any) -> Any:
-    """`y[i] = fn(y[i-1], x[i])` along an axis, all rows combined in any grouping."""
+    """Return `y[i] = fn(y[i-1], x[i])` along an axis, with rows combined in any grouping."""
     name = "psc.associative_scan"
     function = applicable(fn, name)
     leaves, tree = flatten_plainly(here, elems, f"the `elems` of `{name}`")
@@ -797,7 +797,7 @@ def associative_scan(here: Builder, fn: Any, elems: Any, reverse: bool, axis: An
 
 
 def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
-    """The axis of one array, counted from the front."""
+    """Return the axis of one array, counted from the front."""
     if not leaf.ndim:
         why = f"{leaf.type} has no axis"
         raise Failure(LoopLengthsDiffer(combinator=name, lengths=("none (a scalar)",), why=why))
@@ -805,13 +805,13 @@ def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
 
 
 def _row_of(array: Value | Weak, axis: int) -> Value | Weak:
-    """What stands for a row of an array: of its type, as weak as it is."""
+    """Return a placeholder for a row of an array: of the row's type, and weak if the array is."""
     shape = (*array.shape[:axis], *array.shape[axis + 1 :])
     return _stand_in(array, shape)
 
 
 def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
-    """An array of this shape, of which nothing is known but what kind of array it is."""
+    """Return a placeholder with this shape and the dtype or kind of the array."""
     here = array.builder
     if isinstance(array, Value):
         return here.parameter(ArrayType(array.dtype, shape))
@@ -823,7 +823,7 @@ def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
 
 
 def _from_front(x: Value, axis: int) -> Value:
-    """An array with its first axis moved to this place."""
+    """Return an array with its first axis moved to this place."""
     if not axis:
         return x
     order = list(range(1, x.ndim))
@@ -832,7 +832,7 @@ def _from_front(x: Value, axis: int) -> Value:
 
 
 def trace_combination(here: Builder, carry: CombinatorCarry, function: Applicable) -> TracedBody:
-    """A function of two rows, whose types the carry says, that gives another one."""
+    """Trace a function of two rows, with the types of the carry, that returns another one."""
 
     def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
         other = unflatten(carry.tree, iter(more))
@@ -842,7 +842,7 @@ def trace_combination(here: Builder, carry: CombinatorCarry, function: Applicabl
 
 
 def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any) -> Any:
-    """`map_fn` of each row of `xs`, combined with each other, after `init` if that is given."""
+    """Combine `map_fn` of the rows of `xs` with each other, after `init` if that is given."""
     name = "psc.map_reduce"
     function, combination = applicable(map_fn, name), applicable(combine, name)
     leaves, tree = flatten_plainly(here, xs, f"the `xs` of `{name}`")
@@ -875,7 +875,7 @@ def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any) -> 
 
 @dataclass(frozen=True)
 class _Mapped:
-    """What a function makes of a row, as a block of what it captures and of the row."""
+    """The results of a function of a row, as a block of captured values and the row."""
 
     block: Block
     captured: tuple[Value, ...]
@@ -886,7 +886,7 @@ class _Mapped:
 
 @dataclass(frozen=True)
 class _Mapping:
-    """A function of rows, and what its results have to agree with."""
+    """A function of rows, and the values that its results must agree with."""
 
     here: Builder
     function: Applicable
@@ -914,7 +914,7 @@ class _Mapping:
     def _agreeing(
         self, start: CombinatorCarry, leaves: Sequence[Value | Weak], tree: Type
     ) -> tuple[list[Value], list[Value | Weak]]:
-        """Results of the types of what is combined first; weak ones where both are."""
+        """Convert results to the types of the initial leaves; leaves weak in both stay weak."""
         facts = self.here.facts
         try:
             found = start.settle(facts, leaves, tree) or start.settle(facts, leaves, tree)

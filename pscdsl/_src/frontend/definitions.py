@@ -109,13 +109,13 @@ class Excluded(Exception):
 
 
 class Definition:
-    """A kernel: a function, its declared types, and what was elaborated of it so far.
+    """A kernel: a function, its declared types, and its elaborations.
 
     A signature and facts about its sizes may be given in place of those that the source declares.
     """
 
     returns_new_arrays = True
-    """A call keeps nothing of its arguments, and nobody else holds its results."""
+    """A call keeps no reference to its arguments, and its results have no other holder."""
 
     def __init__(
         self, closure: Closure, signature: Signature | None = None, facts: Sequence[Fact] = ()
@@ -123,42 +123,43 @@ class Definition:
         self.closure = closure
         self.name = closure.name
         self.most_steps = MAX_STEPS
-        """How much work one elaboration may be."""
+        """The most work of one elaboration."""
         self.steps = 0
-        """How much work its elaborations were so far."""
+        """The work of its elaborations so far."""
         self.counters: set[Counter] = set()
         """The counters of its loops, as sizes."""
         self._numbers: dict[Choice, list[bool]] = {}
-        """Which leaves of the results are numbers of Python's."""
+        """For each leaf of the results, whether it is a Python number."""
         self._counting: set[Choice] = set()
-        """The choices for which a loop has as many steps as an argument says."""
+        """The choices for which an argument gives the number of a loop's steps."""
         self._given_facts = tuple(facts)
         self._settling: dict[int, Signature] = {}
-        """The signature as it is declared, while it is settled what of it is static."""
+        """The signature as declared, while its static parameters are being settled."""
         self._signature: Signature | Failure | None = signature
         self._instances: dict[Choice, Function | Failure | Excluded] = {}
         self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
         self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
         self.revealed: list[RevealedType] = []
         self.assigned: list[Mapping[Any, Any]] = []
-        """What names were bound to in each elaboration; see `Program.assigned`."""
+        """The bindings of names in each elaboration; see `Program.assigned`."""
         self.entered: set[Span] = set()
         """The functions that were elaborated into it, itself included."""
         self.loops: dict[tuple[str, int, int], dict[str, None]] = {}
-        """What became of loops, in words, by path, line and column."""
+        """A sentence about each loop, by path, line and column."""
         self._active: set[Choice] = set()
         self.donate: tuple[object, ...] = ()
         """The parameters whose memory may be reused for results."""
         self.budget: tuple[object, ...] = ()
-        """Bounds on what it costs, those in comments left out."""
+        """Bounds on its cost, without those in comments."""
         self.method_of = ""
-        """The class that its first parameter is of, where that has no type of its own."""
+        """The class of its first parameter, if that has no type."""
         self._inherited_by: RecordClass | None = None
         """The class whose instance the first parameter is, if it is not the one above."""
         self._inherited: dict[RecordName, Definition] = {}
-        """The same method of classes that derive from its own."""
+        """The same method of classes that derive from its class."""
         self.proven: Signature | None = None
-        """The signature with the static integers for all of which it was checked as sizes."""
+        """The signature with the static integers that were checked as sizes, for all their values.
+        """
         self.fast_math = False
         """Whether it may be computed by the laws of real numbers."""
         self.writes: tuple[object, ...] = ()
@@ -173,7 +174,7 @@ class Definition:
         fast_math: bool | None = None,
         writes: object = None,
     ) -> Self:
-        """The same kernel, whose results may take the memory of parameters, and its budget."""
+        """Return a copy with the given `donate`, `budget`, `fast_math` and `writes`."""
         made = copy(self)
         if writes is not None:
             if self.writes or type(self) is not Definition:
@@ -191,22 +192,22 @@ class Definition:
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """What parameters are that are not given, as far as they have a default."""
+        """The values of parameters with a default."""
         return self.closure.defaults
 
     @property
     def source(self) -> Source:
-        """The text that it stands in."""
+        """The text that contains it."""
         return self.closure.source
 
     @property
     def span(self) -> Span:
-        """The place of the whole of it."""
+        """The place of the whole function."""
         return self.closure.source.span(self.closure.node)
 
     @property
     def written_at(self) -> Span | None:
-        """Where the statement that makes it begins, but for its decorators, if that is known."""
+        """The start of the statement that makes it, without decorators, if known."""
         return self.span
 
     @property
@@ -224,15 +225,15 @@ class Definition:
         return span
 
     def shown(self) -> Signature:
-        """The signature for people: also with a result that is not declared, where it is known."""
+        """Return the signature for people, with the inferred result if it is known."""
         return self.signature
 
     def tried(self) -> Signature:
-        """The signature with what its open parts were tried with."""
+        """Return the signature with the values that were tried for its open parts."""
         return self.proven or self.signature
 
     def frame(self) -> Frame:
-        """A frame in which annotations and defaults are evaluated."""
+        """Return a frame in which annotations and defaults are evaluated."""
         return self.closure.annotation_frame()
 
     @property
@@ -241,7 +242,7 @@ class Definition:
         if self._signature is None:
             thread = get_ident()
             if thread in self._settling:
-                return self._settling[thread]  # it is asked for where the kernel calls itself
+                return self._settling[thread]  # the kernel calls itself
             try:
                 self._settling[thread] = self._read_signature()
                 self._signature = self._with_known(self._settling[thread])
@@ -328,9 +329,9 @@ class Definition:
         return signature
 
     def _with_known(self, signature: Signature) -> Signature:
-        """The signature with the integers and truth values static that the body needs known.
+        """Return the signature with those integers and booleans static that the body needs known.
 
-        Those are what it cannot be elaborated without, and what is a size in the signature.
+        These are the values that elaboration needs, and those that are sizes in the signature.
         """
 
         def elaborate(tried: Signature) -> Callable[[Choice], frozenset[object] | None]:
@@ -339,7 +340,7 @@ class Definition:
         return settled(signature, elaborate)
 
     def of_class(self, cls: RecordClass) -> Definition:
-        """The method as a class has it that may derive from its own.
+        """Return the method for a class that may derive from its own.
 
         What has a type for its first parameter is the same in all of them.
         """
@@ -357,7 +358,7 @@ class Definition:
         return made
 
     def _with_signature(self, signature: Signature | None) -> Definition:
-        """The same kernel, nothing of it elaborated yet, with another signature."""
+        """Return a copy with another signature and no elaborations."""
         made = copy(self)
         made._signature = signature
         made.revealed, made.entered, made.loops, made.steps = [], set(), {}, 0
@@ -368,7 +369,7 @@ class Definition:
         return made
 
     def _problems(self, choice: Choice) -> frozenset[object] | None:
-        """The errors for a choice; None if a precondition excludes it."""
+        """Return the errors for a choice; None if a precondition excludes it."""
         try:
             self.instance(choice)
         except Failure as failure:
@@ -382,14 +383,14 @@ class Definition:
         return frozenset({STEPS}) if choice in self._counting else frozenset()
 
     def _own_class(self, frame: Frame) -> Spec | None:
-        """The type of a method's first parameter: its class, with the sizes that it names."""
+        """Return the type of a method's first parameter: its class with the sizes it names."""
         cls = self._class(frame)
         if cls is None or cls.kind == "namespace" or cls.variables:
             return None
         return record_spec(cls, cls.dims)
 
     def _owner_without_fields(self, frame: Frame) -> str:
-        """The class that it is a method of, if that is no record."""
+        """Return the class that it is a method of, if that is no record; empty otherwise."""
         try:
             found = frame.scope.lookup_annotation(self.method_of)
         except KeyError:
@@ -398,7 +399,7 @@ class Definition:
         return "" if is_record else self.method_of
 
     def _class(self, frame: Frame) -> RecordClass | None:
-        """The class that it is a method of, or that inherits it; None if that is not known."""
+        """Return the class that it is a method of, or that inherits it; None if that is unknown."""
         if self._inherited_by is not None or not self.method_of:
             return self._inherited_by
         try:
@@ -408,7 +409,7 @@ class Definition:
         return cls if isinstance(cls, RecordClass) else None
 
     def instance(self, choice: Choice) -> Function:
-        """The typed program for a choice; a Failure with all findings if there is none."""
+        """Return the typed program for a choice; a Failure with all findings if there is none."""
         found = self._instances.get(choice)
         if found is None:
             self._active.add(choice)
@@ -426,7 +427,7 @@ class Definition:
         raise found
 
     def warnings(self, choice: Choice) -> tuple[Diagnostic, ...]:
-        """What was found in an instance that is none the less a program."""
+        """Return the warnings about an instance that is nevertheless a program."""
         from pscdsl._src.analysis.warnings import findings  # a call is not warned
 
         program, source = self._instances.get(choice), self.source
@@ -463,7 +464,7 @@ class Definition:
                 if not program.found:
                     raise
                 found = program.found
-            except Widened as widened:  # a size may be 0: what was proven so far may not hold
+            except Widened as widened:  # a size may be 0: earlier proofs may not hold
                 facts = facts.assume(widened.fact)
                 continue
             except Decided as seen:
@@ -474,7 +475,7 @@ class Definition:
             del self.assigned[assigned:]
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
-        """The dtypes where nothing decides, by the signature; `float` has 64 bits there."""
+        """Return the default dtypes of the signature; `float` has 64 bits there."""
         signature, types = self.signature, Instantiation(choice)
         found = [
             leaf.dtype
@@ -488,7 +489,7 @@ class Definition:
         return defaults(found)
 
     def _assumed(self, choice: Choice) -> Assumptions:
-        """The facts that were given with the signature, for the static values of a choice."""
+        """Return the facts given with the signature, for the static values of a choice."""
         sizes = Instantiation(choice).static_sizes
         facts = [fact.substitute(sizes) for fact in self._given_facts]
         for fact, given in zip(facts, self._given_facts, strict=True):
@@ -523,7 +524,7 @@ class Definition:
         known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
         program.span = self.span
         try:
-            with np.errstate(all="ignore"):  # static values are NumPy's: nobody is to be warned
+            with np.errstate(all="ignore"):  # static values are NumPy's and need no warnings
                 result = self._run(session, arguments)
         except Failure as failure:
             session.report(failure.at(self.head))
@@ -549,7 +550,7 @@ class Definition:
                 raise Failure(*session.findings, *failure.diagnostics) from None
         errors = [finding for finding in session.findings if finding.severity.value == "error"]
         if errors:
-            # An error may be why a loop is unrolled: of that there is nothing to say.
+            # If an error is the reason for unrolling a loop, the unrolling is not reported.
             raise Failure(*[each for each in session.findings if not isinstance(each, LargeUnroll)])
         program.span = program.return_span or self._returns_span()
         try:
@@ -608,7 +609,7 @@ class Definition:
         return function
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
-        """The result of the body, given its arguments by name."""
+        """Return the result of the body, given its arguments by name."""
         result = self.closure.enter(session, arguments)
         session.result_cells = frozenset([c for each in located_in(result) for c in each.cells()])
         try:
@@ -641,7 +642,7 @@ class Definition:
     def _result(
         self, program: Program, found: list[Value | Weak], tree: Type, wanted: Type | None
     ) -> tuple[list[Value], Type]:
-        """The results in their declared types, checked."""
+        """Return the results in their declared types, checked."""
         if wanted is None:
             values = strong(found)
             return values, of_values(tree, values)
@@ -665,7 +666,7 @@ class Definition:
         return values, in_order_of(of_values(wanted, values), tree)
 
     def _with_binding(self, finding: Diagnostic) -> Diagnostic:
-        """A finding about a part of the result, with where the variable that it is was bound."""
+        """Label a finding about a part of the result with the binding of its variable."""
         node, source = self.closure.node, self.source
         if not isinstance(finding, ReturnTree) or isinstance(node, ast.Lambda):
             return finding
@@ -683,7 +684,7 @@ class Definition:
         return finding.replaced(bound=True).labelled(Label(source.span(bound), says))
 
     def _returns_span(self) -> Span:
-        """Where the result is declared; the function's name or keyword if it is not."""
+        """Return the place of the declared result; otherwise of the function's name or keyword."""
         node, source = self.closure.node, self.closure.source
         if isinstance(node, ast.Lambda):
             return source.span(node)
@@ -700,7 +701,7 @@ class Definition:
     def matched(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Match, list[Value]]:
-        """How the signature fits the arguments of a call, and the arrays among them."""
+        """Match the signature with the arguments of a call; return the match and the arrays."""
         signature = self.signature
         bound = self.closure.bind(args, kwargs)
         types: dict[str, Type] = {}
@@ -717,13 +718,13 @@ class Definition:
         return match(signature, types, here.facts), operands
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The meaning of a call in another kernel: a call that stays a call."""
+        """Apply to a call in another kernel, which stays a call."""
         return self.called(here, args, kwargs)[0]
 
     def called(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Any, bool]:
-        """What a call gives, and whether others may hold its arguments after it."""
+        """Return the result of a call, and whether others may hold its arguments after it."""
         require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)
         if fit.choice in self._active:
@@ -747,7 +748,7 @@ class Definition:
         return unflatten(callee.result, iter(given)), fit.choice in self._shows_arguments
 
     def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
-        """What a wrong kernel says that it returns, so that its callers can be checked."""
+        """Return a value of the declared result of a wrong kernel, so that callers are checked."""
         session_of(here).report(failure)
         signature = self.signature
         if signature.result is None:
@@ -758,7 +759,7 @@ class Definition:
     def _require(
         self, here: Builder, callee: Function, sizes: Mapping[str, Any], operands: Sequence[Value]
     ) -> None:
-        """Prove what the callee asks for; what is only not known is reported, then assumed."""
+        """Prove the callee's preconditions; report unproven ones, then assume them."""
         facts = here.facts
         needed = list(callee.facts.facts)
         needed.extend(
@@ -779,7 +780,7 @@ class Definition:
 def _of_scan(
     program: Program, source: Source, finding: Diagnostic, values: Sequence[Value], wanted: Type
 ) -> Diagnostic:
-    """A finding about a result of `psc.scan`, which is hardly meant to be summed up."""
+    """Advise on a result of `psc.scan`, whose rows are hardly meant to be summed up."""
     if not isinstance(finding, ReturnShape):
         return finding
     atom = values[[path for path, _ in paths(wanted)].index(finding.path)].atom
@@ -805,7 +806,7 @@ def _of_scan(
 def _of_rows(
     source: Source, finding: Diagnostic, values: Sequence[Value], wanted: Type
 ) -> Diagnostic:
-    """A finding about a result that has whole rows where an element of each would do."""
+    """Advise on a result with whole rows where one element of each is enough."""
     if not isinstance(finding, ReturnShape):
         return finding
     value = values[[path for path, _ in paths(wanted)].index(finding.path)]
@@ -814,7 +815,7 @@ def _of_rows(
 
 
 def _calls_scan(source: Source, span: Span) -> bool:
-    """Whether a call of `psc.scan` stands at a place."""
+    """Return whether a call of `psc.scan` begins at a place."""
     if span.path != source.path:
         return False
     return source.lines[span.line - 1][span.column - 1 :].split("(")[0].endswith("scan")
@@ -825,7 +826,7 @@ def _is_error(finding: Diagnostic) -> bool:
 
 
 def sizes_in(value: object) -> frozenset[str]:
-    """The names of the sizes that a static value consists of."""
+    """Return the names of the sizes that a static value consists of."""
     if isinstance(value, Dim):
         return names(value)
     none: frozenset[str] = frozenset()
@@ -835,7 +836,7 @@ def sizes_in(value: object) -> frozenset[str]:
 def spelled(
     parameters: Sequence[tuple[str, Type]], signature: Signature
 ) -> tuple[tuple[str, str], ...]:
-    """How each name of a size can be written in the code, by the axes of the parameters.
+    """Return code for each name of a size, by the axes of the parameters.
 
     `n` is `x.shape[0]` of `x: f32["n"]`, `x.shape[-1]` of `x: f32["*s n"]`, and `(x.shape[0]+3)` of
     `x: f32["n-3"]`.
@@ -866,7 +867,7 @@ def spelled(
 
 
 def _solved(text: str, factor: int, rest: Size, known: Mapping[str, str]) -> str:
-    """The code of the name of which `factor` times it and a rest are the size that a text is."""
+    """Return the code for a name, given that `text` equals `factor` times the name plus `rest`."""
     if isinstance(rest, int):
         moved = f"{text}{-rest:+d}" if rest else text
     else:
@@ -878,7 +879,7 @@ def _solved(text: str, factor: int, rest: Size, known: Mapping[str, str]) -> str
 
 
 def _behind_groups(signature: Signature) -> Mapping[str, int]:
-    """How many axes are behind any number of axes, of each array that has them, by its text."""
+    """Return the number of axes after any variadic group, for each array with one, by its path."""
     found: dict[str, int] = {}
     for parameter in signature.parameters:
         for path, part in walk_paths(parameter.spec, parameter.name):
@@ -896,7 +897,7 @@ def _spelled(
     signature: Signature,
     types: Instantiation,
 ) -> list[Diagnostic]:
-    """Findings that know how to write the sizes, and in which dtype the kernel computes."""
+    """Return findings with the spelling of the sizes, and the dtype of the kernel."""
     if not findings:
         return []
     spelling, precision = spelled(parameters, signature), _precision(signature, types)
@@ -909,7 +910,7 @@ def _spelled(
 
 
 def _precision(signature: Signature, types: Instantiation) -> DType | None:
-    """The floating-point dtype of the result, or of the parameters where none is declared.
+    """Return the floating-point dtype of the result, or of the parameters if none is declared.
 
     None if there are several.
     """
@@ -922,6 +923,6 @@ def _precision(signature: Signature, types: Instantiation) -> DType | None:
 
 
 def taken(value: Weak, declared: ArrayType) -> Value:
-    """A weak result in the dtype that is declared, if that can hold it."""
+    """Return a weak result in the declared dtype, if that can hold it."""
     fits = accepts_weak(declared.dtype, value.kind)
     return value.at(declared.dtype) if fits else value.default()

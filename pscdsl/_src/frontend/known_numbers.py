@@ -16,15 +16,15 @@ from pscdsl.typing.signatures import ArraySpec, Choice, Signature, StaticSpec
 from pscdsl.typing.static_values import Instance
 
 SAMPLES: Final[dict[type, tuple[object, ...]]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
-"""The values with which kernels are checked that say no more of a static one."""
+"""The sample values for static parameters without a specification of their values."""
 _NUMBERS: Final = (2, 3, 1, 4, 0, 8)
 """The integers that are tried, the next one where a precondition excludes the one before."""
 _MOST: Final = 16
-"""At most so many of the choices that a signature leaves are elaborated each time."""
+"""The most choices of a signature that are elaborated each time."""
 _CLASSES: Final[dict[str, type]] = {"int": int, "bool": bool}
 
 STEPS: Final = "steps"
-"""What is no error: a loop whose steps an argument counts, through which no gradient goes back."""
+"""A problem that is no error: a gradient cannot pass through a loop with a dynamic step count."""
 
 Problems: TypeAlias = frozenset[object]
 Elaborate: TypeAlias = Callable[[Signature], Callable[[Choice], Problems | None]]
@@ -32,7 +32,7 @@ Elaborate: TypeAlias = Callable[[Signature], Callable[[Choice], Problems | None]
 
 
 def settled(signature: Signature, elaborate: Elaborate) -> Signature:
-    """The signature with those parameters static that have to be."""
+    """Return the signature with those parameters static that have to be."""
     numbers = _candidates(signature)
     if not numbers:
         return signature
@@ -40,7 +40,7 @@ def settled(signature: Signature, elaborate: Elaborate) -> Signature:
 
 
 def _candidates(signature: Signature) -> dict[str, type]:
-    """The parameters that may be static, or numbers that the program is given."""
+    """Return the parameters that may be static, or numbers that the program is given."""
     return {
         parameter.name: _CLASSES[parameter.spec.python]
         for parameter in signature.parameters
@@ -51,7 +51,7 @@ def _candidates(signature: Signature) -> dict[str, type]:
 def _needed(signature: Signature, numbers: dict[str, type], elaborate: Elaborate) -> frozenset[str]:
     every = frozenset(numbers)
     if _with_static(signature, every, SAMPLES).choices() is None:
-        return every  # it is checked at its calls alone, which say what they are
+        return every  # it is only checked at its calls, which give the values
     found: dict[frozenset[str], Problems] = {}
 
     def problems(static: frozenset[str]) -> Problems:
@@ -61,7 +61,7 @@ def _needed(signature: Signature, numbers: dict[str, type], elaborate: Elaborate
 
     static = every & signature.axis_names()
     if not problems(static) or problems(static) <= problems(every):
-        return static  # what is wrong is wrong for each value, too
+        return static  # the problem occurs with each value, too
     if problems(static) <= {STEPS} and problems(every):
         return static
     least, static = static, every

@@ -1,4 +1,4 @@
-"""What is impure, by name, and which values can change in place."""
+"""Impure functions by name, and mutable values."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SetOr
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_slice, is_tuple
 
-# What is impure, by name, and what to write instead.
+# Impure functions by name, and their replacements.
 
 
-# What functions of other libraries are called here: `jax.numpy.exp` is `np.exp`.
+# The names here of functions of other libraries: `jax.numpy.exp` is `np.exp`.
 
 
 _LIBRARIES: Final = ("jax", "scipy", "tensorflow", "torch")
@@ -72,7 +72,7 @@ _LAX: Final = (
     "cbrt ceil concatenate conj cos cosh dot exp exp2 expand_dims expm1 floor full full_like imag "
     "log log1p nextafter real reshape sign sin sinh sqrt square squeeze tan tanh transpose"
 ).split()
-"""Functions of `jax.lax` that mean what NumPy's of the same name mean."""
+"""Functions of `jax.lax` with the meaning of the NumPy function of the same name."""
 
 _TORCH: Final = (
     "abs acos acosh add all any arctan argmax argmin argsort asin asinh atan atan2 atanh ceil "
@@ -82,10 +82,10 @@ _TORCH: Final = (
     "negative ones_like outer prod reciprocal remainder reshape roll sign sin sinh sqrt square "
     "squeeze stack subtract sum swapaxes tan tanh tile trace tril triu trunc where zeros_like"
 ).split()
-"""Functions of `torch` of which the same holds, given by position."""
+"""Functions of `torch` with that property for positional arguments."""
 
 _LINALG: Final = "det eigh eigvalsh inv lstsq norm pinv solve svd svdvals".split()
-"""Functions of `scipy.linalg` of which the same holds, given arrays alone."""
+"""Functions of `scipy.linalg` with that property for arrays as the only arguments."""
 
 _TORCH_LINALG: Final = "cholesky det eigh eigvalsh inv pinv slogdet solve svdvals".split()
 
@@ -204,7 +204,7 @@ ALONG_AXIS: Final = {
     "jax.nn.log_softmax": "pscdsl.special.log_softmax",
     "jax.nn.softmax": "pscdsl.special.softmax",
 }
-"""What takes an axis, where `RENAMED` has a function of the last one."""
+"""Replacements for functions with an axis, where `RENAMED` has a function of the last one."""
 
 _COMPILED: Final = "leave it out: a kernel is compiled as a whole"
 _NO_FILTER: Final = "`lfilter(b, a, x).y` of `pscdsl.stdlib.signals`, `a` and `b` of equal length"
@@ -392,14 +392,14 @@ DIFFERS: Final = {
         ).split()
     },
 }
-"""What an equivalent function does in another way."""
+"""The differences of an equivalent function."""
 for _table in (RENAMED, _IN_WORDS):
     _scipy = [(name, text) for name, text in _table.items() if name.startswith("scipy.")]
     _table.update({f"jax.{name}": text for name, text in _scipy})
 
 
 def equivalent(name: str) -> str:
-    """The qualified name of what does the same here; empty if none is known to."""
+    """Return the qualified name of the equivalent function here; empty if none is known."""
     module, _, last = name.rpartition(".")
     if name in _OTHER_ARGUMENTS:
         return ""
@@ -410,7 +410,7 @@ def equivalent(name: str) -> str:
 
 
 def written(name: str) -> str:
-    """A qualified name as programs write it: `np.exp`, `psc.scan`."""
+    """Return a qualified name as programs write it: `np.exp`, `psc.scan`."""
     module, _, rest = name.partition(".")
     short = {"numpy": "np", "pscdsl": "psc"}.get(module, module)
     return f"{short}.{rest}"
@@ -422,7 +422,7 @@ _NO_COUNTERPART: Final = (
 
 
 def instead_of(name: str) -> str:
-    """What is written in the place of a function of another library; empty if that is not known."""
+    """Return the replacement for a function of another library, in words; empty if unknown."""
     here = equivalent(name)
     if here.startswith("pscdsl.stdlib."):
         module, _, function = here.rpartition(".")
@@ -577,7 +577,7 @@ DRAWS = {
     "random.betavariate": "psc.random.beta(key, a, b)",
     "random.gammavariate": "scale * psc.random.gamma(key, a)",
 }
-"""Functions of `random` and `numpy.random`, and what draws from the same distribution."""
+"""Functions of `random` and `numpy.random`, and a draw from the same distribution."""
 LIST_METHODS = {
     "append": "{x} = {x} + [item], or a comprehension",
     "extend": "{x} = {x} + items",
@@ -612,7 +612,7 @@ def _lookup(table: Mapping[str, Any], name: str) -> Any:
 
 
 def external_call(name: str) -> Diagnostic:
-    """What is wrong with calling a function of this qualified name."""
+    """Return the problem with calling a function of this qualified name."""
     shown = name.removeprefix("builtins.")
     if any(name == each or name.startswith(each + ".") for each in RANDOM):
         draw = DRAWS.get(name) or DRAWS.get(name.rpartition(".")[2], "")
@@ -635,12 +635,12 @@ def external_call(name: str) -> Diagnostic:
 
 
 def external_use(value: External) -> Diagnostic:
-    """What is wrong with calling something that is not known."""
+    """Return the problem with calling an unknown value."""
     return external_value(value) if value.why else external_call(value.name)
 
 
 def external_value(value: External) -> Diagnostic:
-    """What is wrong with using something that is not known as a value."""
+    """Return the problem with using an unknown value."""
     if value.why:
         first = value.why[0]
         return first.replaced(span=NOWHERE, labels=(Label(first.span, f"`{value.name}`"),))
@@ -651,7 +651,7 @@ def external_value(value: External) -> Diagnostic:
 
 
 def may_not_exist(value: External) -> bool:
-    """Whether an attribute of a module may be missing; those of Python and NumPy are looked up."""
+    """Return whether a module may lack an attribute; Python's and NumPy's are looked up."""
     root, *path = value.name.split(".")
     if not value.library or value.why or not path:
         return False
@@ -667,26 +667,26 @@ def may_not_exist(value: External) -> bool:
 
 
 def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
-    """What is wrong with a call of a known function, by its keywords."""
+    """Return the problem with a call of a known function, by its keywords."""
     if kwargs.get("out") is not None:
         return Mutation(what=f"`out=` of `{name}`", rewrite="use the result")
     return None
 
 
 def ufunc_at(name: str) -> Diagnostic:
-    """What is wrong with `np.add.at`."""
+    """Return the problem with `np.add.at`."""
     combine = name.removeprefix("numpy.")
     rewrite = f'x = psc.update(x, index, value, combine="{combine}")'
     return Mutation(what=f"`{name}.at`", rewrite=rewrite)
 
 
 def is_refused(name: str) -> bool:
-    """Whether an attribute of an array changes it or leaves the program."""
+    """Return whether an attribute of an array changes it or leaves the program."""
     return name in methods.IN_PLACE or name in methods.LEAVES_PROGRAM
 
 
 def array_attribute(name: str, owner: str) -> Diagnostic:
-    """What is wrong with such an attribute."""
+    """Return the problem with an attribute that changes an array or leaves the program."""
     if name in methods.IN_PLACE:
         rewrite = methods.IN_PLACE[name]
         return Mutation(what=f"`{owner}.{name}`", rewrite=rewrite.replace("{x}", owner))
@@ -695,7 +695,7 @@ def array_attribute(name: str, owner: str) -> Diagnostic:
 
 
 def static_attribute(value: Any, name: str, owner: str = "") -> Diagnostic | None:
-    """What is wrong with an attribute of a list or dict, by its name; `owner` is its text."""
+    """Return the problem with an attribute of a list, set or dict; `owner` is its text."""
     if isinstance(value, list) and name in LIST_METHODS:
         return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x=owner or "items"))
     if isinstance(value, set) and name in SET_METHODS:
@@ -706,36 +706,36 @@ def static_attribute(value: Any, name: str, owner: str = "") -> Diagnostic | Non
 
 
 def made_anew(what: str, rewrite: str) -> Diagnostic:
-    """The refusal to change a list, set or dict, which all its names would show."""
+    """Return the refusal to change a list, set or dict, which all its names would show."""
     return Mutation(what=what, rewrite=f"{rewrite}; another name of it keeps what it has")
 
 
 def index_text(text: str, node: ast.expr) -> str:
-    """How an index is written as an argument of `psc.update`."""
+    """Return the text of an index as an argument of `psc.update`."""
     if any(isinstance(inner, ast.Slice) for inner in ast.walk(node)):
         return f"np.s_[{text}]"
     return f"({text})" if isinstance(node, ast.Tuple) else text
 
 
-# Closed values: what CPython has, through and through, and which values can change in place.
+# Closed values, which are CPython's in all their parts, and mutable values.
 
 
 # Values that can be changed in place, and how.
 
 
 class MutableKind(Enum):
-    """How a value can be changed."""
+    """The ways in which a value can be changed in place."""
 
     ARRAY = auto()
     """An array, and through each of its views."""
     FLAT = auto()
-    """A list, dict or set of what cannot be changed itself."""
+    """A list, dict or set of immutable values."""
     DEEP = auto()
     """A value that holds others that can be changed."""
 
 
 def kind_of(value: Any) -> MutableKind | None:
-    """How a value can be changed; None if it cannot."""
+    """Return the way in which a value can be changed; None if it is immutable."""
     if is_constant(value) and isinstance(value, np.ndarray):
         if is_frozen(value):
             return None
@@ -749,26 +749,26 @@ def kind_of(value: Any) -> MutableKind | None:
 
 
 def is_mutable(value: Any) -> bool:
-    """Whether a value, or something in it, can be changed in its place."""
+    """Return whether a value, or something in it, can be changed in place."""
     return kind_of(value) is not None
 
 
 def holds_arrays(value: Any) -> bool:
-    """Whether a value is or holds an array that is computed."""
+    """Return whether a value is or holds an array that is computed."""
     return (is_traced(value) and not isinstance(value, Weak)) or any(
         map(holds_arrays, parts(value))
     )
 
 
 def iterator_in(value: Any) -> Once | None:
-    """The iterator that a value is or holds."""
+    """Return the iterator that a value is or holds."""
     if isinstance(value, Once):
         return value
     return next((once for part in parts(value) if (once := iterator_in(part)) is not None), None)
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """What a value holds."""
+    """Yield the values that a value holds."""
     found = tree_parts(value)
     if found is not None:
         yield from found
@@ -783,13 +783,13 @@ def parts(value: Any) -> Iterator[Any]:
 
 
 def has_keywords(value: Any) -> bool:
-    """Whether a value is or holds a partial function with keywords, which are a dict."""
+    """Return whether a value is or holds a partial function with keywords, which are a dict."""
     if isinstance(value, Partial) and value.kwargs:
         return True
     return any(has_keywords(part) for part in parts(value))
 
 
-# Closed values: what CPython has, through and through, and what CPython computes of it.
+# Closed values, which are CPython's in all their parts, and CPython's results for them.
 #
 # A static value is *closed* if it is a number, a string, None, a range, a slice, or a container of
 # such: then an operation on it is done by CPython itself, on the very objects.  Everything else (a
@@ -807,18 +807,18 @@ MAX_RANGE = 10_000
 
 
 def range_length(value: range) -> int:
-    """How many numbers a range has, also where `len` cannot say it."""
+    """Return the number of items of a range, also where `len` cannot."""
     away = value.step - (1 if value.step > 0 else -1)
     return max(0, (value.stop - value.start + away) // value.step)
 
 
 def is_set(value: object) -> TypeGuard[set[Any] | frozenset[Any]]:
-    """Whether this is a set, whose order nobody knows."""
+    """Return whether this is a set, whose order is unspecified."""
     return isinstance(value, set | frozenset)
 
 
 def _parts(value: Any) -> Iterable[Any] | None:
-    """What a container holds; None if this is none of Python's own."""
+    """Return the parts of a container; None if it is no container of Python's."""
     kind: type[Any] = value.__class__
     if kind is tuple or kind is list or kind is set or kind is frozenset:
         items: Iterable[Any] = value
@@ -829,14 +829,14 @@ def _parts(value: Any) -> Iterable[Any] | None:
 
 
 def _walk(value: Any) -> Iterator[Any]:
-    """A value and all that it holds."""
+    """Yield a value and all that it holds."""
     yield value
     for each in _parts(value) or ():
         yield from _walk(each)
 
 
 def is_closed(value: Any) -> bool:
-    """Whether a value is CPython's own, through and through."""
+    """Return whether a value and all its parts are CPython's."""
     if value.__class__ in ATOMS:
         return True
     parts = _parts(value)
@@ -844,7 +844,7 @@ def is_closed(value: Any) -> bool:
 
 
 def first_open(values: Sequence[Any]) -> Any:
-    """The first part of some values that is open; the first value if none is."""
+    """Return the first part of some values that is open; the first value if none is."""
     for value in values:
         for each in _walk(value):
             if each.__class__ not in ATOMS and _parts(each) is None:
@@ -853,7 +853,7 @@ def first_open(values: Sequence[Any]) -> Any:
 
 
 def refused(what: str, *values: Any) -> Failure:
-    """The refusal of an operation on values that are open."""
+    """Return the refusal of an operation on values that are open."""
     found = first_open(values)
     if isinstance(found, Poison):
         raise Poisoned
@@ -864,13 +864,13 @@ def refused(what: str, *values: Any) -> Failure:
 
 
 def require_closed(what: str, *values: Any) -> None:
-    """A Failure unless all values are closed."""
+    """Raise a Failure unless all values are closed."""
     if not all(map(is_closed, values)):
         raise refused(what, *values)
 
 
 class Sets(Enum):
-    """What a function makes of the order of a set that it is given."""
+    """The dependence of a function's result on the order of a set."""
 
     DECIDE = "its result may depend on it"
     SORTED = "it does not, where the items have an order of their own"
@@ -879,7 +879,7 @@ class Sets(Enum):
 
 
 def _require_determined(value: Any, sets: Sets) -> None:
-    """A Failure if the order of a set decides what a function gives."""
+    """Raise a Failure if the order of a set decides a function's result."""
     if sets is Sets.UNORDERED:
         return
     if is_set(value) and sets is not Sets.DECIDE:
@@ -901,9 +901,9 @@ def by_python(
     sets: Sets = Sets.DECIDE,
     walks: bool = True,
 ) -> Any:
-    """What CPython gives for closed arguments; a Failure where it raises, or does not end soon.
+    """Return CPython's result for closed arguments; a Failure if it raises, or would take too long.
 
-    `walks`: whether the function goes through what it is given.
+    `walks`: whether the function iterates over its arguments.
     """
     args, kwargs = tuple(args), dict(kwargs or {})
     for each in (*args, *kwargs.values()):
@@ -953,7 +953,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 
 
 def require_bounded(name: str, left: Any, right: Any) -> None:
-    """A Failure if what an operator gives would be too large to work with."""
+    """Raise a Failure if the result of an operator would be too large to work with."""
     if name in ("Pow", "LShift") and isinstance(left, int) and isinstance(right, int):
         grown = right * max(left.bit_length(), 1) if name == "Pow" else right + left.bit_length()
         if grown > MAX_BITS:
@@ -969,7 +969,7 @@ def require_bounded(name: str, left: Any, right: Any) -> None:
 
 
 def text_of(what: str, function: Callable[..., str], value: Any, *more: Any) -> str:
-    """The text of a closed value, by `str`, `repr`, `format` or `ascii`."""
+    """Return the text of a closed value, by `str`, `repr`, `format` or `ascii`."""
     require_closed(f"the text{'' if what == 'str' else f' by `{what}`'}", value)
     found: str = by_python(what, function, (value, *more))
     return found
@@ -979,7 +979,7 @@ _CONVERSIONS: Final[Mapping[int, Callable[[Any], str]]] = {115: str, 114: repr, 
 
 
 def formatted(value: Any, conversion: int, spec: str) -> str:
-    """What an f-string makes of a closed value."""
+    """Return an f-string's text for a closed value."""
     require_narrow(spec)
     if conversion in _CONVERSIONS:
         value = by_python("an f-string", _CONVERSIONS[conversion], (value,))
@@ -988,7 +988,7 @@ def formatted(value: Any, conversion: int, spec: str) -> str:
 
 
 def hashable(value: Any) -> bool:
-    """Whether a closed value can be a key."""
+    """Return whether a closed value can be a key."""
     if is_tuple(value):
         return all(map(hashable, value))
     return not (is_dict(value) or isinstance(value, list | set) or is_slice(value))
@@ -998,7 +998,7 @@ def hashable(value: Any) -> bool:
 
 
 def constant(here: Builder, value: Any) -> Any:
-    """The same value where nothing can change; a copy of what can be changed."""
+    """Return an immutable value itself, and an immutable copy of any other."""
     if is_constant(value) and isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise Failure(Unsupported(what="a constant array of Python objects", rewrite=""))

@@ -1,4 +1,4 @@
-"""Numbers of Python's that are made of sizes, and the bounds between which they lie."""
+"""Python numbers that are made of sizes, and their bounds."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pscdsl.numpy import methods as table
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Dim, Size
 
-# Python's numbers that are made of sizes, such as `math.sqrt(n)`, and between what they lie.
+# Python's numbers that are made of sizes, such as `math.sqrt(n)`, and their bounds.
 #
 # Python raises where NumPy gives NaN or an infinity: for the root of a negative number, a division
-# by zero, a power that is too large.  What an operator or a function of `math` is given has to be
-# known to lie where it is defined.  Bounds are computed in Python's own arithmetic, whose rounding
-# keeps the order of numbers.
+# by zero, a power that is too large. The operands of an operator or a function of `math` must be
+# known to be inside its domain. Bounds are computed in Python's own arithmetic, whose rounding is
+# monotonic.
 
 
 LARGEST_SIZE = 2.0**63
-"""What is counted, and what is made of counts, fits 64 bits."""
+"""Counts, and numbers made of counts, fit in 64 bits."""
 _SEARCHED = 1 << 20
 """Tighter bounds of sizes than the largest are looked for up to here."""
 
@@ -48,22 +48,22 @@ class Number(Weak):
 
     @classmethod
     def of(cls, weak: Weak, bounds: Find) -> Self:
-        """A weak number, and what finds between what it lies."""
+        """Return a weak number with a function that finds its bounds."""
         made = cls(weak.builder, weak.kind, weak.shape, weak.at)
         made.bounds = kept(bounds)
         return made
 
     def as_array(self) -> Weak:
-        """The array that NumPy makes of the number."""
+        """Return the array that NumPy makes of the number."""
         return Weak(self.builder, self.kind, self.shape, self.at)
 
     def description(self) -> str:
-        """What messages call it."""
+        """Return its name for messages."""
         return "a number made of sizes"
 
 
 def kept(find: Find) -> Find:
-    """The same, each found once; nothing is known of numbers made in very many steps."""
+    """Cache the results of `find`; the bounds are unknown if it recurses too deeply."""
 
     @cache
     def once(tight: bool) -> Bounds:
@@ -76,7 +76,7 @@ def kept(find: Find) -> Find:
 
 
 def bounds_of(facts: Assumptions, x: object) -> Find | None:
-    """What finds between what a real number of Python's lies; None if this is no such number."""
+    """Return a function that finds the bounds of a real Python number; None for anything else."""
     if isinstance(x, Number):
         return x.bounds
     if isinstance(x, Dim):
@@ -96,7 +96,7 @@ def _known(x: float) -> Bounds:
 
 
 def _quickly(facts: Assumptions, size: Dim) -> Bounds:
-    """Whether a size is positive, or negative."""
+    """Return the bounds of a size that its sign gives."""
     for bound in (1, 0):
         if facts.proves(Fact("<=", bound, size)):
             return Bounds(bound, LARGEST_SIZE)
@@ -115,7 +115,7 @@ def _tightly(facts: Assumptions, size: Dim) -> Bounds:
 
 
 def _least(holds: Callable[[int], bool]) -> int | None:
-    """The least bound that is known to hold."""
+    """Return the least bound that is known to hold."""
     if not holds(_SEARCHED):
         return None
     low, high = -_SEARCHED, _SEARCHED
@@ -126,7 +126,7 @@ def _least(holds: Callable[[int], bool]) -> int | None:
 
 
 def found(name: str, left: Find, right: Find, whole: bool) -> Find | str:
-    """What finds the bounds of `left name right`, or why Python may raise; see `combined`."""
+    """Return a function for the bounds of `left name right`, or why Python may raise."""
 
     def find(tight: bool) -> Bounds | str:
         return combined(name, left(tight), right(tight), whole)
@@ -149,7 +149,7 @@ _RAISING = frozenset(("Div", "FloorDiv", "Mod", "Pow"))
 
 
 def combined(name: str, left: Bounds, right: Bounds, whole: bool) -> Bounds | str:
-    """The bounds of `left name right`, where `right` may be whole, or why Python may raise."""
+    """Return the bounds of `left name right`, or why Python may raise; `whole` is for integers."""
     match name:
         case "Add":
             return _ordered(left.low + right.low, left.high + right.high)
@@ -172,7 +172,7 @@ def _ordered(low: float, high: float) -> Bounds:
 
 
 def _corners(function: Callable[[float, float], float], left: Bounds, right: Bounds) -> Bounds:
-    """The bounds of a function that is monotonic in each argument."""
+    """Return the bounds of a function that is monotonic in each argument."""
     found = [function(a, b) for a in left for b in right]
     return ANY if any(map(math.isnan, found)) else Bounds(min(found), max(found))
 
@@ -193,7 +193,7 @@ def _power(base: Bounds, exponent: Bounds, whole: bool) -> Bounds | str:
 
 
 def negate(x: Find) -> Find:
-    """What finds the bounds of the negative of a number."""
+    """Return a function that finds the bounds of the negative of a number."""
 
     def find(tight: bool) -> Bounds:
         low, high = x(tight)
@@ -203,7 +203,7 @@ def negate(x: Find) -> Find:
 
 
 def invert(x: Find) -> Find:
-    """What finds the bounds of `~x` of an integer, which is `-x - 1`."""
+    """Return a function that finds the bounds of `~x` of an integer, which is `-x - 1`."""
 
     def find(tight: bool) -> Bounds:
         low, high = x(tight)
@@ -213,7 +213,7 @@ def invert(x: Find) -> Find:
 
 
 def absolute(x: Find) -> Find:
-    """What finds the bounds of how large a number is."""
+    """Return a function that finds the bounds of a number's absolute value."""
 
     def find(tight: bool) -> Bounds:
         low, high = x(tight)
@@ -232,16 +232,16 @@ DOMAINS: dict[str, Bounds] = {
     **dict.fromkeys(("cos", "sin"), Bounds(-1.7e308, 1.7e308)),
     **dict.fromkeys(("tanh", "cbrt"), ANY),
 }
-"""Where functions of `math` give a number, those of one number that NumPy has, too."""
+"""The domains of functions of `math` with one argument that NumPy has, too."""
 
 
 def is_inside(x: Bounds, domain: Bounds) -> bool:
-    """Whether bounds lie within others."""
+    """Return whether bounds lie within others."""
     return domain.low <= x.low and x.high <= domain.high
 
 
 def applied(name: str, real: Callable[[float], float], x: Find) -> Find | None:
-    """What finds the bounds of a function of `math`; None if the number may be outside of it."""
+    """Return a function for the bounds of a `math` function; None if it may be undefined."""
     domain = DOMAINS[name]
     if not is_inside(x(False), domain) and not is_inside(x(True), domain):
         return None
@@ -256,15 +256,15 @@ def applied(name: str, real: Callable[[float], float], x: Find) -> Find | None:
 
 
 def is_whole(x: Any) -> bool:
-    """Whether a number is known to be an integer."""
+    """Return whether a number is known to be an integer."""
     return isinstance(x, int | Dim) or (isinstance(x, float) and x.is_integer())
 
 
-# `n / 2` of a size: a number, of which rounding gives a size again.
+# `n / 2` of a size: a number that gives a size again when it is rounded.
 
 
 LARGEST = 2**20
-"""Python divides into f64: below this, what it gives for a size is rounded as the quotient is."""
+"""Python divides in f64: below this limit, rounding its result is rounding the exact quotient."""
 
 
 class Quotient(Number):
@@ -276,20 +276,20 @@ class Quotient(Number):
     denominator: int
 
     def floor(self) -> Size:
-        """The largest integer that is not above it."""
+        """Return the largest integer that is not above it."""
         return self.numerator // self.denominator
 
     def ceil(self) -> Size:
-        """The smallest integer that is not below it."""
+        """Return the smallest integer that is not below it."""
         return -((-self.numerator) // self.denominator)
 
     def truncated(self) -> Size | None:
-        """What `int` makes of it; None if its sign is not known."""
+        """Return the result of `int`; None if the sign is unknown."""
         return self.floor() if self.builder.facts.proves(Fact("<=", 0, self.numerator)) else None
 
 
 def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
-    """A size divided by a positive integer."""
+    """Return a size divided by a positive integer."""
     weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
     size = bounds_of(here.facts, numerator)
     assert size is not None

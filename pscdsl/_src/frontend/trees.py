@@ -1,4 +1,4 @@
-"""Trees of arrays: taken apart into leaves and put together again, and what `psc.tree` means."""
+"""Trees of arrays: flattening and rebuilding them, and the functions of `psc.tree`."""
 
 from __future__ import annotations
 
@@ -61,16 +61,15 @@ from pscdsl.typing.dtypes import BOOL, F32, I32, DType, accepts_weak
 from pscdsl.typing.python_containers import is_dict
 from pscdsl.typing.unify import array_difference, structure_differences
 
-# Trees taken apart and put together again with other leaves, in kernels and outside of them.
+# Flattening trees and rebuilding them with other leaves, in kernels and outside of them.
 #
-# What a node of a tree is depends on where the tree lives: in a kernel records are values of the
-# front end, outside they are instances of real classes. Both say so by a `Ways`; everything else is
-# here.
+# The nodes of a tree differ: in a kernel records are values of the front end, outside they are
+# instances of real classes. Each has a `Ways` for its nodes; everything else is here.
 
 
 @dataclass(frozen=True)
 class Node:
-    """A part of a tree that is no array: what it holds, its type, and how it is made."""
+    """A part of a tree that is no array: its parts, its type, and its constructor."""
 
     parts: Sequence[Any]
     type_of: Callable[[tuple[Type, ...]], Type]
@@ -78,14 +77,14 @@ class Node:
 
 
 class Ways(Protocol):
-    """How trees are taken apart where they live."""
+    """The way in which values are flattened as trees."""
 
     def node(self, value: Any) -> Node | None:
-        """What a value that is no array holds; None for an array."""
+        """Return the node of a value that is no array; None for an array."""
         ...
 
     def array(self, value: Any) -> ArrayType:
-        """The type of an array or number; raises what is fitting if it is neither."""
+        """Return the type of an array or number; raise a suitable exception for anything else."""
         ...
 
 
@@ -98,7 +97,7 @@ class Flat:
 
 
 def flattened(ways: Ways, tree: Any) -> Flat:
-    """The leaves of a tree in order."""
+    """Return the leaves of a tree in order."""
     leaves: list[Any] = []
     return Flat(leaves, _flattened(ways, tree, leaves))
 
@@ -112,7 +111,7 @@ def _flattened(ways: Ways, value: Any, leaves: list[Any]) -> Type:
 
 
 def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
-    """The same tree with other leaves."""
+    """Return the tree with other leaves."""
     node = ways.node(tree)
     if node is None:
         return next(leaves)
@@ -120,10 +119,10 @@ def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
 
 
 def together(name: str, trees: Sequence[Flat], absent: bool = False) -> list[tuple[Any, ...]]:
-    """The leaves of trees of one structure side by side; a Failure says where one differs.
+    """Pair the leaves of trees of one structure; a Failure names the difference otherwise.
 
-    With `absent`, a tree but the first may hold None where the first has an array, as gradients do
-    where nothing has one; None then stands for the leaf.
+    With `absent`, a tree other than the first may hold None in place of an array, as gradients do
+    for arrays without one; None then takes the place of the leaf.
     """
     first, *rest = trees
     columns = [first.leaves]
@@ -169,7 +168,7 @@ def _is_absent(found: Type, wanted: Type) -> bool:
 
 
 def _aligned(first: Type, other: Type, leaves: Iterator[Any]) -> Iterator[Any]:
-    """The leaves of the other tree, None where it has none of the first."""
+    """Yield the leaves of the other tree, None where it lacks one of the first."""
     if isinstance(first, ArrayType):
         yield None if isinstance(other, NoneType) else next(leaves)
         return
@@ -181,7 +180,7 @@ def _aligned(first: Type, other: Type, leaves: Iterator[Any]) -> Iterator[Any]:
 
 
 def leaf(here: Builder, value: Any) -> Value | Weak | None:
-    """A value as an array of the program, or None if it is not a number."""
+    """Return a value as an array of the program, or None if it is not a number."""
     if isinstance(value, Value | Weak):
         return value
     if isinstance(value, np.ndarray | np.generic):
@@ -194,7 +193,7 @@ def leaf(here: Builder, value: Any) -> Value | Weak | None:
 
 
 def condition(here: Builder, value: Undecided) -> Value:
-    """A condition on sizes as a bool of the program."""
+    """Return a condition on sizes as a bool of the program."""
     joined = e.bitwise_or if value.any_of else e.bitwise_and
     table = {"==": e.equal, "!=": e.not_equal, "<=": e.less_equal, "<": e.less}
     result: Value | None = None
@@ -220,12 +219,12 @@ def flatten_plainly(here: Builder, value: Any, what: str) -> tuple[list[Value | 
 
 
 def _no_tree(value: Any) -> str:
-    """A value that is no tree, for messages."""
+    """Return the name of a value that is no tree, for messages."""
     return "a dict with other keys than strings" if is_dict(value) else describe(value)
 
 
 def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:
-    """The value with this type and these leaves."""
+    """Return the value with this type and these leaves."""
     if isinstance(tree, ArrayType):
         each = next(leaves)
         return each if array is None else array(each)
@@ -249,15 +248,15 @@ def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | N
     return VectorValue(tuple(unflatten(item, leaves, array) for item in tree.items))
 
 
-# What all combinators share: function arguments, trees of arrays, types that must agree.
+# The common parts of all combinators: function arguments, trees of arrays, agreement of types.
 
 
 MAX_ROUNDS = 4
-"""How often a body is elaborated anew until the dtypes of its weak inputs are settled."""
+"""The most elaborations of a body until the dtypes of its weak inputs are settled."""
 
 
 def applicable(function: Any, combinator: str) -> Applicable:
-    """A function argument; a Failure if it cannot be called."""
+    """Return a function argument; a Failure if it cannot be called."""
     function = as_function(function)
     if not isinstance(function, Applicable):
         instead = "give a function of the operands, for instance `lambda x: …`"
@@ -269,7 +268,7 @@ def applicable(function: Any, combinator: str) -> Applicable:
 
 
 def strong(values: Sequence[Value | Weak]) -> list[Value]:
-    """Weak arrays in their default dtypes."""
+    """Return weak arrays in their default dtypes."""
     return [
         value.default(str(index)) if isinstance(value, Weak) else value
         for index, value in enumerate(values)
@@ -277,20 +276,20 @@ def strong(values: Sequence[Value | Weak]) -> list[Value]:
 
 
 def at(value: Value | Weak, dtype: DType) -> Value:
-    """A value in a dtype, if it is weak and can take it; else as it is."""
+    """Return a value in a dtype, if it is weak and can take it; otherwise as it is."""
     if isinstance(value, Value):
         return value
     return value.at(dtype) if accepts_weak(dtype, value.kind) else value.default()
 
 
 def of_values(tree: Type, values: Sequence[Value]) -> Type:
-    """A tree with the types of these values."""
+    """Return the type of a tree with the types of these values."""
     remaining = iter(values)
     return map_leaves(tree, lambda _: next(remaining).type)
 
 
 class Attempt:
-    """What a first try found and assumed, so that a second one starts as if it had not been."""
+    """The state of a program before a first try, to restore before a second one."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -299,14 +298,14 @@ class Attempt:
         self.facts = program.facts
 
     def failed(self) -> bool:
-        """Whether errors were found since."""
+        """Return whether errors were found since the attempt began."""
         found = self.program.findings[self.count :]
         return any(each.severity is Severity.ERROR for each in found)
 
     def forget(self) -> None:
-        """Drop what was found since, and what was assumed once its absence had been reported.
+        """Drop the findings since then, and the facts assumed after reports of unproven ones.
 
-        Impurities stay: a second try does not find what the first has made unknown.
+        Impurities stay: a second try does not find those that the first one has made unknown.
         """
         findings = self.program.findings
         findings[self.count :] = [d for d in findings[self.count :] if d.code[3] == "2"]
@@ -315,7 +314,7 @@ class Attempt:
 
 
 def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
-    """A predicate as a bool scalar; a Failure if it is something else."""
+    """Return a predicate as a bool scalar; a Failure if it is something else."""
     if isinstance(value, Poison):
         raise Poisoned
     found = leaf(here, value)
@@ -328,14 +327,14 @@ def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
     return found
 
 
-# What `psc.tree` means in kernels: trees are static, so every function of them is unrolled.
+# `psc.tree` in kernels: trees are static, so each function of them is unrolled.
 
 
-# How trees are taken apart in kernels: tuples, records, maps and vectors of traced arrays.
+# Flattening of trees in kernels: tuples, records, maps and vectors of traced arrays.
 
 
 class Inside:
-    """How trees of the values of a kernel are taken apart; `what` names one in messages."""
+    """Flattens the values of a kernel as trees; `what` names one in messages."""
 
     def __init__(self, here: Builder, what: str) -> None:
         self.here = here
@@ -351,7 +350,7 @@ class Inside:
         raise Failure(NotATree(what=self.what, found=_no_tree(value)))
 
     def node(self, value: Any) -> Node | None:
-        """Return what a tuple, list, record, map or vector holds; None for an array."""
+        """Return the node of a tuple, list, record, map or vector; None for an array."""
         if value is None:
             return Node((), lambda _: NONE, lambda _: None)
         if isinstance(value, str):
@@ -397,7 +396,7 @@ def _dict(value: dict[str, Any]) -> Node:
 
 
 def dict_of(like: Mapping[Any, Any], keys: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
-    """A dict of items for these keys, in the order of another one."""
+    """Return a dict of items for these keys, in the order of another one."""
     found = dict(zip(keys, items, strict=True))
     return {key: found[key] for key in like}
 
@@ -408,7 +407,7 @@ def record_node(
     static: Collection[str],
     made: Callable[[list[Any]], Any],
 ) -> Node:
-    """A record: static fields belong to its structure, the others are its parts."""
+    """Return the node of a record: static fields belong to its structure, others are its parts."""
 
     def type_of(types: tuple[Type, ...]) -> Type:
         rest = iter(types)
@@ -436,7 +435,7 @@ def _plain(here: Builder, name: str, tree: Any) -> Flat:
 
 
 def map_(here: Builder, f: Any, tree: Any, /, *rest: Any) -> Any:
-    """A tree of what a function makes of the leaves of trees."""
+    """Return a tree of a function's results for the leaves of trees."""
     name = "psc.tree.map"
     function = applicable(f, name)
     flat = [_plain(here, name, each) for each in (tree, *rest)]
@@ -446,12 +445,12 @@ def map_(here: Builder, f: Any, tree: Any, /, *rest: Any) -> Any:
 
 
 def leaves(here: Builder, tree: Any, /) -> tuple[Any, ...]:
-    """The arrays of a tree in order."""
+    """Return the arrays of a tree in order."""
     return tuple(_plain(here, "psc.tree.leaves", tree).leaves)
 
 
 def reduce(here: Builder, f: Any, tree: Any, initial: Any, /) -> Any:
-    """`f(value, leaf)` for each leaf in order."""
+    """Return `f(value, leaf)`, applied to each leaf in order."""
     name = "psc.tree.reduce"
     function = applicable(f, name)
     value = initial
@@ -461,7 +460,7 @@ def reduce(here: Builder, f: Any, tree: Any, initial: Any, /) -> Any:
 
 
 def size(here: Builder, tree: Any, /) -> Size:
-    """How many elements all arrays have."""
+    """Return the number of elements of all arrays together."""
     found: Size = 0
     for _, each in paths(_plain(here, "psc.tree.size", tree).type):
         found = found + size_of(each.shape)
@@ -469,7 +468,7 @@ def size(here: Builder, tree: Any, /) -> Size:
 
 
 def zeros_like(here: Builder, tree: Any, /, dtype: Any = None) -> Any:
-    """Zeros in place of each array."""
+    """Return a tree with zeros in place of each array."""
     name = "psc.tree.zeros_like"
     zeros: Any = MEANINGS["numpy.zeros_like"]
     made = [zeros.apply(here, (each, dtype), {}) for each in _plain(here, name, tree).leaves]
@@ -477,7 +476,7 @@ def zeros_like(here: Builder, tree: Any, /, dtype: Any = None) -> Any:
 
 
 def dot(here: Builder, a: Any, b: Any, /) -> Value | Weak:
-    """The sum of the products of all elements, those of `a` conjugated."""
+    """Return the sum of the products of all elements, those of `a` conjugated."""
     name = "psc.tree.dot"
     flat = [_plain(here, name, each) for each in (a, b)]
     pairs = together(name, flat)
@@ -491,7 +490,7 @@ def dot(here: Builder, a: Any, b: Any, /) -> Value | Weak:
 
 
 def norm(here: Builder, tree: Any, /) -> Value | Weak:
-    """The Euclidean norm of all elements together."""
+    """Return the Euclidean norm of all elements together."""
     name = "psc.tree.norm"
     parts = [_accumulating(here, name, each) for each in _plain(here, name, tree).leaves]
     strong = [each.default() if isinstance(each, Weak) else each for each in parts]
@@ -501,7 +500,7 @@ def norm(here: Builder, tree: Any, /) -> Value | Weak:
 
 
 def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
-    """A leaf in the dtype in which sums over it are taken."""
+    """Return a leaf in the dtype in which sums over it are computed."""
     found = leaf(here, value)
     assert found is not None
     if isinstance(found, Weak):
@@ -513,7 +512,7 @@ def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
 
 
 def _summed(here: Builder, terms: Sequence[Value | Weak]) -> Value | Weak:
-    """The sum of scalars in the widest of their dtypes."""
+    """Return the sum of scalars in the widest of their dtypes."""
     dtypes = [each.dtype for each in terms if isinstance(each, Value)]
     widest = _widest(dtypes) if dtypes else None
     total: Value | Weak = here.weak(0.0)
@@ -527,13 +526,13 @@ def _summed(here: Builder, terms: Sequence[Value | Weak]) -> Value | Weak:
 
 
 def _widest(dtypes: Sequence[DType]) -> DType:
-    """The narrowest dtype that holds all of these, which have at least 32 bits."""
+    """Return the narrowest dtype that holds all of these, which have at least 32 bits."""
     real = max((each.real for each in dtypes), key=lambda dtype: dtype.bits)
     return real.complex if any(each.is_complex for each in dtypes) else real
 
 
 def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
-    """All elements as one vector, and the function that makes a tree of such a vector."""
+    """Return all elements as one vector, and the function that makes a tree of such a vector."""
     name = "psc.tree.ravel"
     flat = _plain(here, name, tree)
     found = [each for each in (leaf(here, x) for x in flat.leaves) if each is not None]
@@ -554,7 +553,7 @@ def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
 
 
 def _one_dtype(found: Sequence[Value | Weak]) -> DType:
-    """The dtype that all arrays have; f32 where there is none."""
+    """Return the common dtype of all arrays; f32 if there are none."""
     strong = [each for each in found if isinstance(each, Value)]
     if strong:
         strong[0].builder.program.agree(strong)
@@ -565,7 +564,7 @@ def _one_dtype(found: Sequence[Value | Weak]) -> DType:
 
 
 def _pieces(vector: Value, shapes: Sequence[Shape]) -> Iterator[Value]:
-    """Arrays of these shapes from the elements of a vector, one after the other."""
+    """Yield arrays of these shapes from the elements of a vector, one after the other."""
     total: Size = 0
     for shape in shapes:
         total = total + size_of(shape)

@@ -1,4 +1,4 @@
-"""What a Python expression can stand for while a kernel is elaborated."""
+"""The values of Python expressions while a kernel is elaborated."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class Applicable(Protocol):
     """Anything that can be called in a kernel."""
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The meaning of the call."""
+        """Call it."""
         ...
 
 
 class Open:
-    """What is no value of CPython's: Python's own protocols do not work on it.
+    """A value that is no CPython value: Python's own protocols do not work on it.
 
-    Code that asks for the truth, the items or the number of such a value has forgotten that it is
-    open, and would take what Python answers for what the program means: that is refused.
+    Code that asks for the truth, the items or the length of such a value has forgotten that it is
+    open, and would take Python's answer for the program's: that is refused.
     """
 
     def _refuse(self, *_: Any) -> Any:
@@ -70,7 +70,7 @@ class Poison:
         return "<error>"
 
     def description(self) -> str:
-        """How messages speak of it; none should."""
+        """Return its name for messages; none should need it."""
         return "what was refused before"
 
 
@@ -83,7 +83,7 @@ class Poisoned(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Undecided(Open):
-    """Facts about sizes, all or any of which must hold; true for some sizes only."""
+    """Facts about sizes, all or any of which must hold; they are true for some sizes only."""
 
     facts: tuple[Fact, ...]
     any_of: bool = False
@@ -98,11 +98,11 @@ class Undecided(Open):
         return (" or " if self.any_of else " and ").join(map(str, self.facts))
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the condition `{self}`"
 
     def negated(self) -> Undecided:
-        """The opposite."""
+        """Return the opposite."""
         several = len(self.facts) > 1
         return Undecided(tuple(f.negated() for f in self.facts), several and not self.any_of)
 
@@ -114,7 +114,7 @@ class Marker:
     name: str
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"`{self.name}`"
 
 
@@ -127,13 +127,13 @@ class Alias:
     node: ast.expr
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An instance of a record class, whatever its sizes are called."""
+        """Return an instance of a record class, whatever its sizes are called."""
         if not isinstance(self.head, Applicable):
             raise Failure(NotCallable(found=describe(self)))
         return self.head.apply(here, args, kwargs)
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the type of {describe(self.head)}"
 
 
@@ -144,28 +144,28 @@ class KnownModule:
     name: str
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"the module `{self.name}`"
 
 
 @dataclass(frozen=True)
 class External:
-    """Something outside of what is known, by its qualified name: `time.time`, `os.environ`."""
+    """An unknown value outside of the program, by its qualified name: `time.time`, `os.environ`."""
 
     name: str
     why: tuple[Diagnostic, ...] = ()
-    """What was found when its definition was looked at."""
+    """The findings in its definition."""
     library: bool = field(default=False, compare=False)
-    """Whether it is a module, or what an import takes from one: its attributes may be named."""
+    """Whether it is a module, or was imported from one: its attributes may be named."""
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Always refused, also where another function makes the call."""
+        """Refuse the call, also where another function makes it."""
         from pscdsl._src.frontend.purity import external_use  # which is about these values
 
         raise Failure(external_use(self))
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"`{self.name}`"
 
 
@@ -184,7 +184,7 @@ class EnumMember:
         return f"{self.owner.rpartition('.')[2]}.{self.name}"
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"`{self!r}`"
 
 
@@ -194,7 +194,7 @@ PYTHON_DTYPES: Final = {
     "builtins.float": F64,
     "builtins.complex": C128,
 }
-"""What NumPy takes Python's types for, where they stand for dtypes."""
+"""NumPy's dtypes for Python's types."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class StaticFunction:
     body: Callable[..., Any]
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call it; what Python raises for bad arguments is a finding."""
+        """Call it; an exception of Python's for bad arguments becomes a finding."""
         try:
             return self.body(here, *args, **kwargs)
         except (TypeError, ValueError, ArithmeticError, LookupError):
@@ -214,7 +214,7 @@ class StaticFunction:
             raise Failure(BadArguments(function=name, problem=problem)) from None
 
     def _misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """Why it does not take some arguments, in words that name nothing in here."""
+        """Return why it does not take some arguments, without internal names."""
         try:
             inspect.signature(self.body).bind(None, *args, **kwargs)
         except TypeError as error:
@@ -223,7 +223,7 @@ class StaticFunction:
 
 
 class Given(Enum):
-    """What a function of Python's does with its arguments."""
+    """The treatment of arguments by a Python function."""
 
     HELD = "it may hold them, or hand them on"
     READ = "it reads them, and returns what nobody else holds"
@@ -235,18 +235,18 @@ class Builtin(StaticFunction):
     """A function of Python's: CPython's own on closed values, and a rule for others."""
 
     consumes: bool = False
-    """Whether it goes through its arguments at once, and keeps none of them."""
+    """Whether it consumes its arguments immediately and keeps none of them."""
     given: Given = Given.HELD
     makes_container: bool = False
     """Whether it makes a new list, dict or set."""
 
 
 PLACEHOLDER: Final = Marker("functools.Placeholder")
-"""Where a `functools.partial` takes an argument of the call, from Python 3.14 on."""
+"""The place in a `functools.partial` for an argument of the call, from Python 3.14 on."""
 
 
 def is_placeholder(value: object) -> bool:
-    """Whether a value is `functools.Placeholder`."""
+    """Return whether a value is `functools.Placeholder`."""
     return isinstance(value, Marker) and value == PLACEHOLDER
 
 
@@ -269,7 +269,7 @@ class Partial:
         return self.function.apply(here, (*given, *due), {**self.kwargs, **kwargs})
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"a `functools.partial` of {describe(self.function)}"
 
 
@@ -286,7 +286,7 @@ class RecordValue(Open):
         return self.cls.name
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return f"a record of the class `{self.cls.title}`"
 
 
@@ -297,7 +297,7 @@ class MapValue(Open):
     items: Mapping[str, Any]
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return "a PMap"
 
 
@@ -308,15 +308,16 @@ class VectorValue(Open):
     items: tuple[Any, ...]
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return "a PVector"
 
 
 class Once(Open):
-    """What can be gone through once: a generator, what `zip` and `map` give.
+    """An iterator that can be consumed once: a generator, or the result of `zip` or `map`.
 
-    What is `lazy` is computed where it is gone through, with what names stand for then.  Here it
-    is computed where it stands, so it is used up there: it gets no name and no other way out.
+    Python computes the items of a `lazy` one during iteration, with the bindings at that time. Here
+    they are computed where the iterator is created, so it must be consumed there: it gets no name
+    and does not escape otherwise.
     """
 
     def __init__(self, kind: str, items: Sequence[Any], *, lazy: bool = False) -> None:
@@ -327,11 +328,11 @@ class Once(Open):
         self._items: Sequence[Any] | None = items
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return its name for messages."""
         return self.kind
 
     def items(self) -> Sequence[Any]:
-        """The items that are left, which stay."""
+        """Return the remaining items without consuming them."""
         return self._items or ()
 
     def replace(self, items: Sequence[Any]) -> None:
@@ -340,12 +341,12 @@ class Once(Open):
             self._items = items
 
     def require_current(self) -> None:
-        """A Failure if what it reads was changed since."""
+        """Raise a Failure if a container that it reads was changed since."""
         if any(container.stamp != stamp for container, stamp, _ in self.sources):
             raise Failure(StaleView(by=self.kind, items=True))
 
     def take(self) -> Sequence[Any]:
-        """The items; a Failure if they were taken before."""
+        """Consume the items; a Failure if they were consumed before."""
         self.require_current()
         items, self._items = self._items, None
         if items is None:
@@ -354,10 +355,10 @@ class Once(Open):
 
 
 class View(Once):
-    """The keys, values or items of a dict: gone through as often as one likes, and no list."""
+    """The keys, values or items of a dict, which can be iterated repeatedly; not a list."""
 
     def take(self) -> Sequence[Any]:
-        """The items."""
+        """Return the items."""
         self.require_current()
         return self._items or ()
 
@@ -366,16 +367,16 @@ class UnorderedView(View):
     """The keys, values or items of a map without an order."""
 
     def take(self) -> Sequence[Any]:
-        """A Failure."""
+        """Raise a Failure."""
         raise Failure(SetOrder(kind="a PMap"))
 
     def in_any_order(self) -> Sequence[Any]:
-        """The items, for who does not look at their order."""
+        """Consume the items, for a caller that ignores their order."""
         return self._items or ()
 
 
 def is_traced(value: object) -> bool:
-    """Whether this is an array of the program."""
+    """Return whether this is an array of the program."""
     return isinstance(value, (Value, Weak))
 
 
@@ -383,12 +384,12 @@ _NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
 
 
 def is_number(value: object) -> bool:
-    """Whether this can stand where an array is wanted."""
+    """Return whether this can be used as an array."""
     return isinstance(value, _NUMBERS)
 
 
 def tree_parts(value: Any) -> Sequence[Any] | None:
-    """Return what a container holds, maps in the order of their keys; None for anything else."""
+    """Return the items of a container, maps in the order of their keys; None for anything else."""
     if is_sequence(value):
         return value
     if is_dict(value):
@@ -416,7 +417,7 @@ def with_tree_parts(value: Any, parts: Sequence[Any]) -> Any:
 
 def is_poisoned(value: object) -> bool:
     """Return whether an error was reported in this or in a part of it."""
-    if isinstance(value, (Value, Weak)):  # most often, and this is asked for every value
+    if isinstance(value, (Value, Weak)):  # the most frequent case, for every value
         return False
     return isinstance(value, Poison) or any(map(is_poisoned, tree_parts(value) or ()))
 
@@ -432,12 +433,12 @@ def without_poison(value: Any, unknown: External) -> Any:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value's text is the same in a check and when the program runs."""
+    """Return whether a value's text is the same in a check and in a run of the program."""
     return value is None or isinstance(value, str | bool | int | float | complex)
 
 
 def is_type(value: object) -> bool:
-    """Whether a value names a type, and does nothing where an annotation has it."""
+    """Return whether a value names a type, and has no effect as an annotation."""
     from pscdsl._src.frontend.annotations import TypeVariable  # which are values
     from pscdsl._src.frontend.interpreter.records import RecordClass  # which are values
 
@@ -445,7 +446,7 @@ def is_type(value: object) -> bool:
     return value is None or isinstance(value, kinds)
 
 
-# How much static data a value holds: what bounds the memory and the time of a check.
+# The amount of static data in a value, which bounds the memory and the time of a check.
 
 
 MAX_ITEMS = 100_000
@@ -456,7 +457,7 @@ _WIDE = re.compile(r"[0-9]{6}")
 
 
 def weight(value: Any) -> int:
-    """The items and characters in a value; parts that are shared count at each place.
+    """Return the number of items and characters in a value; shared parts count at each place.
 
     Sharing makes a value that is small in memory and endless to walk through, so the count ends
     soon after MAX_ITEMS.
@@ -478,7 +479,7 @@ def weight(value: Any) -> int:
 
 
 def require_small(value: Any) -> int:
-    """The weight of a value; a Failure if it is too large."""
+    """Return the weight of a value; a Failure if it is too large."""
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))
     found = weight(value)
@@ -490,13 +491,13 @@ def require_small(value: Any) -> int:
 
 
 def require_narrow(spec: str) -> None:
-    """A Failure if a format asks for a text that is too long."""
+    """Raise a Failure if a format asks for a text that is too long."""
     if _WIDE.search(spec):
         raise Failure(TooLarge(what=f"a text of more than {MAX_ITEMS} characters"))
 
 
 def require_short(name: str, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """A Failure if a method of a string would make a text that is too long."""
+    """Raise a Failure if a method of a string would make a text that is too long."""
     given = [*args, *kwargs.values()]
     length = len(text)
     if name == "join":

@@ -1,9 +1,10 @@
-"""What kernels captured is compared with what is there now, whenever they are called.
+"""Comparison of captured values with the current ones at each call of a kernel.
 
-What a kernel captures is constant from its first use on.  Reading it takes a snapshot of what it
-looks up: names of modules, cells, functions, classes and what values hold; see `snapshots`.  A call
-looks all that up again.  It has to be the same objects, which takes some tens of nanoseconds each.
-Names of libraries and modules are left out, so that a kernel without others is called directly.
+Captured values are constant from the kernel's first use on. Reading the kernel takes a snapshot of
+its look-ups: names of modules, cells, functions, classes and the parts of values; see `snapshots`.
+A call repeats these look-ups. They must find the same objects, which takes some tens of nanoseconds
+each. Names of libraries and modules are left out, so that a kernel without others is called
+directly.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _CELL: Final = attrgetter("cell_contents", "cell_contents")
 
 
 class Watch:
-    """All that was looked up for a kernel and what it meets, as it was then.
+    """The results of all look-ups for a kernel and for the objects that it meets.
 
-    `own` is the function of the kernel itself, which nobody else has.
+    `own` is the function of the kernel itself, which has no other holder.
     """
 
     def __init__(self, traces: Iterable[Trace | None], own: object = None) -> None:
@@ -70,7 +71,7 @@ class Watch:
                 yield Part(_CELL, cell, [found, found], shown_event(owner, event))
 
     def _functions(self, own: object) -> Iterator[Part]:
-        """Code and defaults, but not of the kernel itself: nobody else holds its function."""
+        """Yield code and defaults of functions, except the kernel's, which has no other holder."""
         codes = {
             id(owner): (owner, code) for owner, event, code in self._lookups() if event == CODE
         }
@@ -81,7 +82,7 @@ class Watch:
                 yield Part(_CODE, function, found, _shown_function(function))
 
     def _names(self) -> Iterator[Part]:
-        """Global names, all of a module at once."""
+        """Yield global names, all of a module together."""
         by_owner: dict[int, tuple[Any, dict[str, Any]]] = {}
         for owner, event, found in self._lookups():
             if event.isidentifier() and found is not MISSING and not stands_outside(owner, found):
@@ -105,7 +106,7 @@ class Watch:
                 yield owner, event, found
 
     def watching(self, entry: Callable[..., Any], named: Callable[[], str]) -> Callable[..., Any]:
-        """An entry that is entered only if all is as it was; `named` gives the kernel's name."""
+        """Return an entry that is entered only if all is unchanged; `named` returns the name."""
         if not self:
             return entry
         parts = tuple([(part.get, part.owner) for part in self._parts])
@@ -147,12 +148,12 @@ class Watch:
         return call
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
-        """The arrays of NumPy's that were captured, also in tuples, lists, dicts and records."""
+        """Yield the NumPy arrays that were captured, also in tuples, lists, dicts and records."""
         for each in self._arrays:
             yield each.lock.array
 
     def changed(self) -> Iterator[str]:
-        """What is looked up and is something else than it was."""
+        """Yield the names of look-ups that now find something else."""
         for part in self._parts:
             yield from part.changed()
         for names in self._absent:
@@ -164,7 +165,7 @@ class Watch:
 
     @public
     def require_same(self, named: Callable[[], str]) -> None:
-        """A CheckError if something is not what it was when the kernel of this name was read."""
+        """Raise a CheckError if a captured value of the kernel has changed since it was read."""
         changed = next(self.changed(), None)
         if changed is not None:
             from pscdsl.typing.codes.limits import CapturedStateChanged
@@ -177,7 +178,7 @@ def _shown_function(function: types.FunctionType) -> str:
 
 
 def _all_of(traces: Iterable[Trace | None]) -> Iterator[Trace]:
-    """The traces, and those of all that was met."""
+    """Yield the traces, and those of all that was met."""
     seen: set[int] = set()
     pending = [each for each in traces if each is not None]
     while pending:
@@ -189,7 +190,7 @@ def _all_of(traces: Iterable[Trace | None]) -> Iterator[Trace]:
 
 
 def _cell(function: Any, event: str) -> Any:
-    """The cell in which a function has a name of the function around it."""
+    """Return the cell of a name that a function captures."""
     code: types.CodeType = function.__code__
     cells: Mapping[str, Any] = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
     return cells.get(event.removeprefix(CAPTURED))

@@ -15,14 +15,14 @@ from pscdsl._src.xla.specialisation import Specialisation
 
 
 def _with_options(wanted: Specialisation) -> Specialisation:
-    """A specialisation with the options that its target chooses for its program."""
+    """Return a specialisation with the options that its target chooses for its program."""
     if wanted.device.platform != "cpu":
         return replace(wanted, loop_bytes=None)
     return replace(wanted, loop_bytes=loop_bytes(wanted.program, wanted.sizes))
 
 
 def is_on_disk(wanted: Specialisation, *, ahead: bool) -> bool:
-    """Whether a program is on disk; with `ahead`, whether it was compiled for all calls."""
+    """Return whether a program is on disk; with `ahead`, whether it was compiled for all calls."""
     store = disk.opened()
     if store is None:
         return False
@@ -31,9 +31,9 @@ def is_on_disk(wanted: Specialisation, *, ahead: bool) -> bool:
 
 
 def obtained(wanted: Specialisation, *, ahead: bool = False) -> Executable:
-    """The executable of a program, from disk or compiled.
+    """Return the executable of a program, from disk or compiled.
 
-    With `ahead`, other processes are told that it was compiled for all calls.
+    With `ahead`, other processes see that it was compiled for all calls.
     """
     wanted, store = _with_options(wanted), disk.opened()
     try:
@@ -46,13 +46,13 @@ def obtained(wanted: Specialisation, *, ahead: bool = False) -> Executable:
 
 
 def _module(wanted: Specialisation) -> Any:
-    from pscdsl._src.kernels.emission import emitted  # what is on disk needs none of it
+    from pscdsl._src.kernels.emission import emitted  # programs on disk do not need it
 
     return emitted(wanted.program, wanted.sizes, wanted.donate, device=wanted.device)
 
 
 def _rejected(program: Function, error: object) -> Exception:
-    """What to say of a module that XLA refuses: whose mistake it is."""
+    """Return the exception for a module that XLA refuses; it says whose mistake it is."""
     foreign = [
         equation
         for equation in walk(program.body)

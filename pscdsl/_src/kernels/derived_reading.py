@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class DerivedReading(Reading):
-    """A kernel that is made by `make` of a function, called as a transformation is at `site`.
+    """A kernel that `make` derives from a function, at the call of a transformation at `site`.
 
-    `original` is what was read of it with other options, if it is that with options of its own.
+    `original` is the reading with other options, if this one only changes options.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class DerivedReading(Reading):
         self._original = original
 
     def with_options(self, kernel: Kernel[..., Any], own: Options, changed: Options) -> Self:
-        """The same for a kernel that has its own options, some of which are `changed`."""
+        """Return the reading for a kernel with the options `own`, some of which are `changed`."""
         made = super().with_options(kernel, own, changed)
         made._original = self
         return made
@@ -76,7 +76,7 @@ class DerivedReading(Reading):
         return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
 
     def _traced(self) -> Trace:
-        """What is looked up when the function is read."""
+        """Return the trace of the look-ups when the function is read."""
         kernel = self.kernel
         if kernel.trace is None:
             kernel.trace = Trace(kernel, asked=True)

@@ -47,7 +47,7 @@ class CompiledBySizes:
 
 
 class KernelPoint:
-    """A kernel at given arguments: what was chosen, the sizes, the arrays."""
+    """A kernel at given arguments: the choice, the sizes, the arrays."""
 
     def __init__(self, kernel: Kernel[..., Any], args: Sequence[Any]) -> None:
         prepare()
@@ -56,12 +56,12 @@ class KernelPoint:
         self.choice, self.sizes = kernel.matched(types)
 
     def at_sizes(self, tree: Type) -> Type:
-        """A type with the sizes of this call."""
+        """Return a type with the sizes of this call."""
         return substitute_tree(tree, dict(self.sizes))
 
 
 _PROGRAMS: WeakKeyDictionary[Kernel[..., Any], dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
-"""What was made of each kernel, and what that captured."""
+"""The programs made of each kernel, and their captured values."""
 
 
 def _remembered(kernel: Kernel[..., Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -81,7 +81,7 @@ def _remembered(kernel: Kernel[..., Any], key: tuple[Any, ...], make: Callable[[
 
 
 def directions(name: str, what: str, given: Any, wanted: Type) -> list[Any]:
-    """The arrays of tangents or cotangents, checked against the type that they should have."""
+    """Return the arrays of tangents or cotangents, checked against the type that they must have."""
     found: list[Any] = []
     try:
         tree = boundary.argument(
@@ -182,7 +182,7 @@ class LinearMap:
 
 
 class _Split:
-    """A kernel's program in two: the value and what is saved, and the map that uses it."""
+    """A kernel's program in two: the value with residuals, and the map that uses these."""
 
     def __init__(
         self, kernel: Kernel[..., Any], choice: Choice, name: str, has_aux: bool, count: int

@@ -1,12 +1,12 @@
 """Functions of `psc` called outside of kernels: compiled and run as a kernel would.
 
-A call is a program of its own.  Arrays and NumPy's scalars among the arguments are its parameters,
-with the dtypes and shapes that they have; Python's numbers are known while checking, as where they
-are written in a kernel; functions are read from their source.  Sizes and axes have to be known
-while checking: there NumPy's integers are, as those that a kernel captures.  What a function sees
-of the names around it is what these are now: it is read at each call.  Kernels, transformations and
-functions with rules of their own that it calls are read once, as everywhere.  A program that was
-compiled before is found again by what it is, so that another call does not compile.
+Each call is a program. Arrays and NumPy scalars among the arguments are its parameters, with their
+dtypes and shapes; Python numbers are known while checking, like literals in a kernel; functions are
+read from their source. Sizes and axes must be known while checking, so NumPy integers are known
+there, as captured ones are. A function sees the current values of the names around it: it is read
+at each call. Kernels, transformations and functions with rules that it calls are read once, as
+everywhere. A program that was compiled before is found again by its content, so that another call
+does not compile.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from pscdsl.typing.static_values import exact
 MOST_PROGRAMS: Final = 512
 """Compiled programs that are cached; those that were not called for longest are forgotten."""
 MOST_KEYS: Final = 5
-"""Of more arrays that may be keys or words, all are the one or the other."""
+"""The most arrays that may be keys or words; with more, all are treated alike."""
 _STATIC: Final = (bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis))
 
 
@@ -67,12 +67,12 @@ class EagerProgram:
     result: Type
 
     def __call__(self, arrays: Sequence[Any]) -> Any:
-        """The result, as a tree."""
+        """Return the result, as a tree."""
         return boundary.result(self.result, iter(self.executable.run(arrays)))
 
 
 class Recent:
-    """What was made under keys, as far as it is not too long ago."""
+    """A cache of the most recently used results."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[Hashable, Any] = OrderedDict()
@@ -82,7 +82,7 @@ class Recent:
         return len(self._made)
 
     def get(self, key: Hashable) -> Any:
-        """What is known under a key; None if nothing is."""
+        """Return the entry of a key; None if there is none."""
         with self._lock:
             found = self._made.get(key)
             if found is not None:
@@ -90,7 +90,7 @@ class Recent:
             return found
 
     def put(self, key: Hashable, value: Any) -> None:
-        """Know a value under a key from now on."""
+        """Add a value under a key."""
         with self._lock:
             self._made[key] = value
             while len(self._made) > MOST_PROGRAMS:
@@ -100,15 +100,15 @@ class Recent:
 CALLS: Final = Recent()
 """Programs of calls without functions, by their arguments."""
 _BY_VALUE: Final = object()
-"""What `CALLS` says of a call that has a program for each value of NumPy's integers."""
+"""An entry of `CALLS` for a call with one program for each value of NumPy's integers."""
 PROGRAMS: Final = Recent()
 """Executables by the fingerprints of their programs."""
 
 
 class Arguments:
-    """The arguments of a call, taken apart: arrays, and what decides which program they make.
+    """The arguments of a call, flattened: arrays, and the key of their program.
 
-    With `by_value`, NumPy's integers and bools are known while checking, as Python's are.
+    With `by_value`, NumPy integers and bools are known while checking, as Python's are.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Arguments:
         self.arrays: list[Any] = []
         self.types: list[ArrayType] = []
         self.key: Hashable = None
-        """What decides which program they make; functions do not have such, and None says that."""
+        """The key of the program of these arguments; None if there is none, as with functions."""
         self._args, self._kwargs, self._by_value = args, kwargs, by_value
         self._keyed, self._counted = True, False
         parts = [self._key(each) for each in (*args, *kwargs.values())]
@@ -131,13 +131,13 @@ class Arguments:
                 pass  # a dict with keys that cannot be hashed
 
     def by_value(self) -> Arguments | None:
-        """With NumPy's integers known while checking; None if there are none, or if they are."""
+        """Return these with NumPy's integers known while checking; None if that changes nothing."""
         if not self._counted:
             return None
         return Arguments(self.name, self._args, self._kwargs, by_value=True)
 
     def values(self, params: Sequence[Value], trace: Trace) -> tuple[list[Any], dict[str, Any]]:
-        """What they stand for in a program with these parameters."""
+        """Return the values of the arguments in a program with these parameters."""
         rest = iter(params)
         args = [self._value(each, rest, trace) for each in self._args]
         return args, {key: self._value(each, rest, trace) for key, each in self._kwargs.items()}
@@ -209,7 +209,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _parts(value: Any) -> tuple[Hashable, list[Any], Callable[[list[Any]], Any]] | None:
-    """A container: what its kind is besides its class, its items, and how it is made of such."""
+    """Return a container's structure besides its class, its items, and its constructor."""
     kind: type[Any] = value.__class__
     if kind is tuple or kind is list:
         return len(value), list(value), kind
@@ -243,7 +243,7 @@ def _together(names: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
 
 
 def call(name: str, *args: Any, **kwargs: Any) -> Any:
-    """The result of a function of `psc`, as a kernel gives it; CheckError if it is refused."""
+    """Return the result of a function of `psc` as in a kernel; CheckError if it is refused."""
     prepare()
     try:
         given = Arguments(f"psc.{name}", args, kwargs)
@@ -282,11 +282,11 @@ def _compiled(function: Function) -> EagerProgram:
 
 
 def _program(name: str, given: Arguments, site: CallSite) -> tuple[Arguments, Function]:
-    """The program of a call, and its arguments as they are given to it.
+    """Return the program of a call, and the arguments that it takes.
 
-    Outside of kernels a key is an array of words like others, and the integers that NumPy gives are
-    scalars.  If only keys will do, then as few of the arrays that can hold some are keys as will
-    do; if only integers that are known while checking will, then that is what NumPy's are.
+    Outside of kernels a key is an array of words like others, and NumPy integers are scalars. If
+    the call needs keys, as few as possible of the arrays that can hold keys become keys; if it
+    needs integers that are known while checking, NumPy's integers are known.
     """
     by_value = given.by_value()
     refused: tuple[Arguments, Sequence[ArrayType]] = given, given.types
@@ -307,7 +307,7 @@ def _program(name: str, given: Arguments, site: CallSite) -> tuple[Arguments, Fu
 
 
 def _with_keys(types: Sequence[ArrayType]) -> Iterator[Sequence[ArrayType]]:
-    """The types, and those with keys in place of words: one array of them, two, and so on."""
+    """Yield the types, and those with keys in place of words: one array of them, two, and so on."""
     yield types
     keys = [boundary.keys_in(each) for each in types]
     places = [at for at, each in enumerate(types) if keys[at] != each]
@@ -320,7 +320,7 @@ def _with_keys(types: Sequence[ArrayType]) -> Iterator[Sequence[ArrayType]]:
 
 
 def _refuse(name: str, given: Arguments, types: Sequence[ArrayType], site: CallSite) -> NoReturn:
-    """Raise what is wrong with a call, with the place of the call."""
+    """Raise the error of a call, with the place of the call."""
     try:
         _elaborated(name, given, types, site)
     except Failure as failure:
@@ -368,7 +368,7 @@ def _elaborated(
         span,
         program.origins,
     )
-    Watch([trace]).require_same(lambda: given.name)  # kernels among what is called were read once
+    Watch([trace]).require_same(lambda: given.name)  # kernels that it calls were read once
     reused = reused_keys(function, program.names, span)
     if reused:
         raise Failure(*reused)
@@ -390,7 +390,7 @@ def _invoked(
 def _placed(
     failure: Failure, frame: Frame, node: ast.Call | None, span: Span, name: str
 ) -> Sequence[Diagnostic]:
-    """Findings with the place of the call, where they have no other."""
+    """Return findings with the place of the call, where they have no other."""
     if node is not None:
         failure = with_operands(failure, frame, node.args)
         position, keyword = INITIAL.get(name, (None, ""))
@@ -403,7 +403,7 @@ def _placed(
 
 
 def _call_at(source: Source, span: Span) -> ast.Call | None:
-    """The call that stands at a place."""
+    """Return the call at a place."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and source.span(node) == span:
             return node
@@ -411,7 +411,7 @@ def _call_at(source: Source, span: Span) -> ast.Call | None:
 
 
 def _caller() -> CallSite:
-    """Where the function of `psc` is called."""
+    """Return the place where the function of `psc` is called."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
         frame = frame.f_back

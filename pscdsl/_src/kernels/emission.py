@@ -19,7 +19,7 @@ from pscdsl.typing.diagnostics import Failure
 
 
 def target_of(device: Device) -> Target:
-    """The target of a device; an `UnsupportedDeviceError` if there is none."""
+    """Return the target of a device; an `UnsupportedDeviceError` if there is none."""
     device.require_supported()
     if device.platform == "cuda":
         from pscdsl._src.targets.gpu.table import CUDA  # most programs are for CPUs alone
@@ -40,7 +40,7 @@ def emitted(
     device: Device = CPU,
     portable: bool = False,
 ) -> Any:
-    """The module of a program at these sizes, for a device; CheckError where a rule is missing.
+    """Return the module of a program at these sizes, for a device; CheckError without a rule.
 
     One that is `portable` is for all devices.
     """
@@ -54,5 +54,5 @@ def emitted(
 
 
 def text(wanted: Specialisation) -> str:
-    """The module of what is to be compiled, as text."""
+    """Return the text of the module to compile."""
     return module_text(emitted(wanted.program, wanted.sizes, wanted.donate, device=wanted.device))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pscdsl._src.support.processes import require_modules
 
-# Each kernel has its `Executables` from the start: what compiles is loaded when it is needed.
+# Each kernel has its `Executables` from the start: the compiler is loaded when it is needed.
 if TYPE_CHECKING:
     from pscdsl._src.xla.device import Device
     from pscdsl._src.xla.runtime.executable import Executable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CacheInfo(NamedTuple):
-    """How the compiled programs of a kernel came about."""
+    """The history of the compiled programs of a kernel."""
 
     hits: int
     """Look-ups that found their program in this process; a call whose kind of arguments was seen
@@ -29,7 +29,7 @@ class CacheInfo(NamedTuple):
     disk_hits: int
     """Programs that were found on disk."""
     compile_seconds: float
-    """What the misses took, together."""
+    """The total time of the misses."""
 
 
 class _Counts:
@@ -51,7 +51,7 @@ class Executables:
 
     @property
     def info(self) -> CacheInfo:
-        """What has happened so far."""
+        """Return the counts so far."""
         counts = self._counts
         return CacheInfo(
             counts.hits,
@@ -62,12 +62,12 @@ class Executables:
         )
 
     def forget(self) -> None:
-        """Make all anew: the kernel is another one."""
+        """Forget all programs: the kernel has changed."""
         with self._lock:
             self._made, self._ahead = {}, set()
 
     def take_over(self, key: Key, executable: Executable) -> None:
-        """Have a program that was found on disk for the arguments of a call."""
+        """Add a program that was found on disk for the arguments of a call."""
         with self._lock:
             if self._made.get(key) is executable:
                 self._counts.hits += 1
@@ -76,7 +76,7 @@ class Executables:
                 self._counts.disk_hits += 1
 
     def get(self, wanted: Specialisation, *, ahead: bool = False) -> Executable:
-        """The compiled program; several threads may ask.  See `is_ahead` for what is `ahead`."""
+        """Return the compiled program; several threads may ask. See `is_ahead` for `ahead`."""
         require_modules()
         key = wanted.key
         with self._lock:
@@ -92,11 +92,11 @@ class Executables:
         return executable
 
     def is_there(self, wanted: Specialisation) -> bool:
-        """Whether a program need not be compiled: it is in this process, or on disk."""
+        """Return whether a program need not be compiled: it is in this process, or on disk."""
         return wanted.key in self._made or _is_on_disk(wanted, ahead=False)
 
     def is_ahead(self, wanted: Specialisation) -> bool:
-        """Whether a program was compiled ahead of all calls, in this process or by `compile`."""
+        """Return whether a program was compiled ahead of all calls, here or by `compile`."""
         return wanted.key in self._ahead or _is_on_disk(wanted, ahead=True)
 
     def _make(self, wanted: Specialisation) -> Executable:
@@ -120,7 +120,7 @@ def _is_on_disk(wanted: Specialisation, *, ahead: bool) -> bool:
 
 
 def compiler_of(device: Device) -> Compiler:
-    """What compiles the modules of the target of a device.
+    """Return the compiler for the modules of a device's target.
 
     An `UnsupportedDeviceError` if there is none.
     """
@@ -134,13 +134,13 @@ def compiler_of(device: Device) -> Compiler:
     return module_options
 
 
-# Why a kernel was compiled again: what of its arguments differs from those of an earlier time.
+# The reason for compiling a kernel again: the differences between its arguments and earlier ones.
 
 
 MANY: Final = 10
-"""How often a kernel is compiled before this is warned of."""
+"""The number of compilations of a kernel that causes a warning."""
 _SHOWN: Final = 3
-"""How many arguments, or values of one part, are listed."""
+"""The most arguments, or values of one part, that are listed."""
 
 log: Final = logging.getLogger("pscdsl.compile")
 
@@ -181,7 +181,7 @@ class Reasons:
 
 
 def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
-    """What differs, as `from → to`."""
+    """Return the differences as `from → to`."""
     every = [*new, *[part for part in old if part not in new]]
     return {
         part: f"{old.get(part, 'nothing')} → {new.get(part, 'nothing')}"
@@ -196,7 +196,7 @@ def _listed(items: list[str], what: str) -> str:
 
 
 def _advice(compiled: list[Specialisation]) -> str:
-    """What takes most values, and what to do about it."""
+    """Return the part with the most values, and advice about it."""
     values: dict[str, dict[str, None]] = {}
     for wanted in compiled:
         for part, value in wanted.parts.items():

@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from pscdsl._src.xla.specialisation import Specialisation
 
 
-# What the source of a kernel is, in few bytes.
+# The source of a kernel, in few bytes.
 #
 # The text of every function that the kernel was made of counts: its own, those that were elaborated
-# inline, and kernels that it calls, of libraries too. Where they stand does not, nor what else is
-# in their files. Values of the module that are captured count in the program's fingerprint alone.
+# inline, and kernels that it calls, also those of libraries. Their places and the rest of their
+# files do not count. Captured values of the module only count in the program's fingerprint.
 
 
 def source_hash(definition: Definition, programs: Iterable[Function]) -> str:
-    """SHA-256, as text, of the source of a kernel and of programs that were made of it."""
+    """Return the SHA-256, as text, of the source of a kernel and of programs made of it."""
     places: dict[str, set[int]] = {}
     for span in _spans(definition, programs):
         for frame in span.frames():
@@ -98,7 +98,7 @@ def _of_block(block: Block, blocks: list[Block], due: list[Function]) -> Iterato
 
 
 def _statements(sources: Sources, path: str, lines: set[int]) -> Iterator[str]:
-    """The statements of a module in which some lines stand."""
+    """Yield the statements of a module that contain some lines."""
     rows = sources.lines(path)
     try:
         tree = ast.parse("\n".join(rows))
@@ -122,7 +122,7 @@ def export(
     key: bytes | None,
     sizes: Mapping[str, Any],
 ) -> bytes:
-    """The bytes of the artefact, which are also written to the file if one is named."""
+    """Return the bytes of the artefact, which are also written to the file if one is named."""
     signed_with = signing_key(key)
     wanted = [
         _specialisation(kernel, specialisation, sizes) for specialisation in variants or ({},)
@@ -148,7 +148,7 @@ def export(
 def _specialisation(
     kernel: Kernel[..., Any], variant: object, sizes: Mapping[str, Any]
 ) -> Specialisation:
-    """What one of the variants asks for: sizes and choices by name, or arguments."""
+    """Return the specialisation of a variant: sizes and choices by name, or arguments."""
     if is_dict(variant):
         return kernel.lower(**{**sizes, **variant}).specialisation
     if not is_tuple(variant) or sizes:
@@ -162,7 +162,7 @@ def artefact(
     target: Target,
     donate: Sequence[str],
 ) -> Artefact:
-    """A kernel at all of these sizes."""
+    """Return the artefact of a kernel at all of these sizes."""
     if target not in TARGETS:
         raise ValueError(f"the target is {' or '.join(map(repr, TARGETS))}, not {target!r}")
     by_choice: dict[Choice, list[Specialisation]] = {}
@@ -183,7 +183,7 @@ def artefact(
 
 
 def _matched(kernel: Kernel[..., Any], wanted: Specialisation) -> Choice:
-    """The choice as a call finds it: for each path, where it may be made for many at once."""
+    """Return the choice that a call with this specialisation's types makes."""
     sizes = dict(wanted.sizes)
     given = {name: substitute_tree(tree, sizes) for name, tree in wanted.program.parameters}
     return match(kernel.signature, given, Assumptions()).choice
@@ -204,7 +204,7 @@ def _program(choice: Choice, wanted: Sequence[Specialisation], target: Target) -
 
 
 def program_hash(program: Function) -> str:
-    """The fingerprint of a program as text; empty if it has none."""
+    """Return the fingerprint of a program as text; empty if it has none."""
     try:
         return fingerprint(program).hex()
     except NoFingerprint:
@@ -232,7 +232,7 @@ def _module(wanted: Specialisation, target: Target) -> SizedProgram:
 
 
 def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
-    """The defaults that can be written down."""
+    """Yield the defaults that can be written down."""
     defaults = kernel.definition.defaults
     for parameter in kernel.signature.parameters:
         if parameter.has_default and parameter.name in defaults:
@@ -244,7 +244,7 @@ def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
 
 
 def unchanged(artefact: Artefact, kernel: Kernel[..., Any]) -> bool:
-    """Whether a kernel has the source and the programs that an artefact was made of."""
+    """Return whether a kernel still has the source and the programs of an artefact."""
     programs = [kernel.optimised(program.choice) for program in artefact.programs]
     same = source_hash(kernel.definition, programs) == artefact.source_hash
     return same and all(

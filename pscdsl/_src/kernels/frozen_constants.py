@@ -1,4 +1,4 @@
-"""`psc.constant`: copies that nobody can write, which a kernel may read from outside."""
+"""`psc.constant`: immutable copies, which a kernel may read from outside."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """`check_grads`: the derivatives of a function compared with differences of its values.
 
-For those who write rules of their own (`custom_jvp`, `custom_vjp`, `primitive`), and for functions
-whose derivatives they doubt.  The function is compiled, run at four points along a random
-direction, and the difference quotient of the fourth order (Abramowitz and Stegun, 25.3.6) is
-compared with what the rules say.  Higher orders do the same with the derivatives as functions.
+For authors of rules (`custom_jvp`, `custom_vjp`, `primitive`), and for functions with doubtful
+derivatives. The function is compiled, run at four points along a random direction, and the
+difference quotient of the fourth order (Abramowitz and Stegun, 25.3.6) is compared with the result
+of the rules. Higher orders do the same with the derivatives as functions.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from pscdsl.typing.dtypes import KEY
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Run: TypeAlias = Callable[[Sequence[NDArray]], list[NDArray]]
 MOST_TRIED = 256
-"""In arrays up to this size the element that is wrong is looked for."""
+"""The largest array in which the wrong element is searched for."""
 WORDS = {"fwd": "forward mode", "rev": "reverse mode"}
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How far apart values are taken, and how close two numbers have to be."""
+    """The distance of the points, and the tolerances."""
 
     eps: float
     atol: float
@@ -43,7 +43,7 @@ class Precision:
 
 
 DEFAULTS = {64: Precision(1e-3, 1e-6, 1e-6), 32: Precision(2e-2, 1e-2, 1e-2)}
-"""By the bits of the narrowest real numbers: the step weighs truncation against rounding."""
+"""The defaults by the bits of the narrowest reals: the step balances truncation and rounding."""
 
 
 @public
@@ -115,7 +115,7 @@ def _modes(modes: Mode | Sequence[Mode]) -> tuple[Mode, ...]:
 def _precision(
     name: str, body: Block, atol: float | None, rtol: float | None, eps: float | None
 ) -> Precision:
-    """The step and the tolerances, by the narrowest dtype unless they are given."""
+    """Return the step and the tolerances, by the narrowest dtype unless they are given."""
     real = {each.dtype.real for each in (*body.in_types, *body.out_types) if has_tangent(each)}
     if not any(map(has_tangent, body.in_types)) or not any(map(has_tangent, body.out_types)):
         raise ArgumentError(
@@ -153,7 +153,7 @@ class _Check:
         self.random = np.random.default_rng(20180215)
 
     def run(self, subject: Subject, values: list[NDArray], order: int) -> None:
-        """Check a program's derivatives in each mode, and those of what the modes give."""
+        """Check a program's derivatives in each mode, and their derivatives up to the order."""
         plain = self._compiled(subject)
         for mode in self.modes:
             derived = subject.derived(mode)
@@ -170,7 +170,7 @@ class _Check:
         return lambda arrays: [np.asarray(each) for each in compiled(self.sizes, arrays)]
 
     def _direction(self, value: NDArray) -> NDArray:
-        """Numbers of a size between 1/2 and 1, so that every element is moved."""
+        """Return numbers of a size between 1/2 and 1, so that every element is moved."""
 
         def signed() -> NDArray:
             found: NDArray = self.random.uniform(-0.5, 0.5, shape)
@@ -209,7 +209,7 @@ class _Check:
         values: Sequence[NDArray],
         tangents: Sequence[NDArray],
     ) -> tuple[str, str] | None:
-        """The tangent that is furthest off, and by how much; None if all are right."""
+        """Return the tangent that is furthest off, and its error; None if all are right."""
         steps = self._differences(subject, plain, values, tangents)
         given = program([*values, *tangents])[len(subject.results) :]
         names = [name for name, moves in zip(subject.results, subject.moving, strict=True) if moves]
@@ -252,7 +252,7 @@ class _Check:
         given: Sequence[NDArray],
         tangents: Sequence[NDArray],
     ) -> str | None:
-        """How what cotangents say of a direction differs from what the values do; None if right."""
+        """Compare the cotangents with differences along a direction; return None if they agree."""
         steps = self._differences(subject, plain, values, tangents)
         scale = sum(float(np.sum(np.abs(a * b))) for a, b in zip(cotangents, steps, strict=True))
         return self._differ(_pairing(cotangents, steps), _pairing(given, tangents), scale)
@@ -260,7 +260,7 @@ class _Check:
     def _alone(
         self, subject: Subject, tangents: Sequence[NDArray]
     ) -> Iterator[tuple[str, list[NDArray]]]:
-        """The direction of each parameter alone."""
+        """Yield the direction of each parameter alone."""
         names = [name for name, moves in zip(subject.params, subject.active, strict=True) if moves]
         for at, name in enumerate(names):
             yield name, [x if i == at else np.zeros_like(x) for i, x in enumerate(tangents)]
@@ -272,7 +272,7 @@ class _Check:
         values: Sequence[NDArray],
         tangents: Sequence[NDArray],
     ) -> list[NDArray]:
-        """How fast the results change along a direction, by their values at four points."""
+        """Return the derivatives of the results along a direction, by values at four points."""
         eps = self.precision.eps
         rows: list[list[NDArray]] = []
         for by in (-2, -1, 1, 2):
@@ -289,7 +289,7 @@ class _Check:
         ]
 
     def _differ(self, step: NDArray, own: NDArray, scale: float) -> str | None:
-        """How two arrays differ by more than they may; None if they do not."""
+        """Return the largest difference beyond the tolerance, in words; None if there is none."""
         used = self.precision
         most = used.atol + used.rtol * scale
         off = np.abs(_wide(own) - step)
@@ -320,17 +320,17 @@ class _Check:
 
 
 def _indices(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The places of an array, if they are not too many to try each."""
+    """Yield the places of an array, if they are not too many to try each."""
     return np.ndindex(shape) if np.prod(shape, dtype=int) <= MOST_TRIED else iter(())
 
 
 def _wide(x: NDArray) -> NDArray:
-    """In double precision, so that subtracting adds no rounding."""
+    """Convert to double precision, so that subtracting adds no rounding."""
     return np.asarray(x, np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
 def _pairing(one: Sequence[NDArray], other: Sequence[NDArray]) -> NDArray:
-    """The real part of the sum of products, which transposes preserve."""
+    """Return the real part of the sum of products, which transposes preserve."""
     total = 0.0
     for a, b in zip(one, other, strict=True):
         total += complex(np.sum(_wide(a) * _wide(b))).real

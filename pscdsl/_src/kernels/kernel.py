@@ -21,9 +21,9 @@ from pscdsl._src.xla.device import Device, default_device
 if sys.version_info >= (3, 14):
     from annotationlib import Format
 
-# Decorating loads what is above.  The language is loaded by `_reading`, when a kernel has to be
-# read: one that is found on disk needs none of it.  Other local imports are of what few programs
-# need, or of what is loaded with the first call.
+# Decorating loads the modules above. `_reading` loads the language, when a kernel has to be read: a
+# kernel that is found on disk does not need it. Other local imports are of modules that few
+# programs need, or that are loaded with the first call.
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pscdsl.typing.signatures import Choice, Signature, Spec
 
 Budget: TypeAlias = str | Sequence[str]
-"""Bounds on what a kernel costs, in one text or in several."""
+"""Bounds on the cost of a kernel, in one text or in several."""
 
 _SIZE_BITS = 63
 PUBLIC = (
@@ -84,35 +84,35 @@ class Kernel(Called[P, R]):
         self._made_of: Kernel[..., Any] | None = None
         """The kernel that this one has other options than, or that a class inherits."""
         self._owner: weakref.ref[type[Any]] | None = None
-        """The class in which it is a method."""
+        """The class that has it as a method."""
         self._inherited: weakref.WeakKeyDictionary[type[Any], Kernel[P, R]] | None = None
-        """The same method of classes that derive from that one."""
+        """The same method for classes that derive from its class."""
         self._heir: weakref.ref[type[Any]] | None = None
         """The class that this is the inherited method of."""
         self.trace: Trace | None = None
-        """What was looked up when the kernel was read; None if it was not."""
+        """The look-ups when the kernel was read; None if it was not read."""
         self._watch: Watch | None = None
-        """What was captured, as soon as a program was found for a call."""
+        """The captured values, as soon as a program was found for a call."""
         self._spec: object = None
-        """What had loaded the module then in which the kernel stands, if it has its name there."""
+        """The spec of the module that held the kernel under its name when it was made."""
         if function is not None:
             functools.update_wrapper(self, function)
 
     @classmethod
     def from_definition(cls, definition: Definition) -> Kernel[Any, Any]:
-        """A kernel that was read from source and never loaded."""
+        """Return a kernel that was read from source and never loaded."""
         made: Kernel[Any, Any] = Kernel(None, definition)
         made._writes = cast("Writes", definition.writes) or None
         return made
 
     @property
     def definition(self) -> Definition:
-        """What the front end knows of this kernel."""
+        """The front end's definition of this kernel."""
         return self._current.definition
 
     @property
     def _current(self) -> Reading:
-        """The kernel as it is read, anew if that was asked for."""
+        """The reading of the kernel, repeated if the kernel has to be read again."""
         reread()
         return self._reading
 
@@ -127,13 +127,13 @@ class Kernel(Called[P, R]):
         return Reading(self, self._function, self._own_options, self._definition)
 
     def begin_reading(self, trace: Trace) -> Trace:
-        """Have what is looked up from now on be what the kernel is read from."""
+        """Use a new trace for the look-ups from now on."""
         self._tell()
         self.trace = trace
         return trace
 
     def __pscdsl_definition__(self) -> Definition | WritingKernel:
-        """What a kernel stands for in another one."""
+        """Return the definition of this kernel for a kernel that calls it."""
         if not self.writes:
             return self.definition
         from pscdsl._src.frontend.interpreter.writing import WritingKernel  # it is read now
@@ -150,7 +150,7 @@ class Kernel(Called[P, R]):
 
     @property
     def declared_writes(self) -> Writes | None:
-        """What was declared, also of the functional form."""
+        """The declared `writes`, also of the functional form."""
         return self._writes
 
     @functools.cached_property
@@ -182,7 +182,7 @@ class Kernel(Called[P, R]):
 
     @property
     def device(self) -> Device:
-        """Where its programs run."""
+        """The device of its programs."""
         return default_device() if self._device is None else self._device
 
     @property
@@ -217,33 +217,33 @@ class Kernel(Called[P, R]):
         made._reading = current.with_options(made, made._own_options, changed)
         if self._definition is not None:
             made._definition = made._reading.definition
-        made._made_of, made.trace = self, None  # what it was read from stands there
+        made._made_of, made.trace = self, None  # `self` has the trace of its reading
         tell(made)
         return made
 
     def donated(
         self, choice: Choice, donate: Donate | None = None, constants: Sequence[str] = ()
     ) -> tuple[int, ...]:
-        """The arrays, by their place in the program, that give their memory to results."""
+        """Return the arrays, by their place in the program, that give their memory to results."""
         return self._current.donated(choice, donate, constants)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
     def __dir__(self) -> list[str]:
-        """Return what is for users, as the reference documents it."""
+        """Return the names for users, as the reference documents them."""
         return sorted({*PUBLIC, *dir(object)})
 
     def __copy__(self) -> Kernel[P, R]:
-        """The kernel itself, as with functions."""
+        """Return the kernel itself, as copies of functions do."""
         return self
 
     def __deepcopy__(self, memo: object) -> Kernel[P, R]:
-        """The kernel itself."""
+        """Return the kernel itself."""
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By its name, as functions are pickled; a PicklingError if another process has none."""
+        """Reduce the kernel to its name, as functions are; a PicklingError if that is not found."""
         if self._is_functional:
             base = self._made_of
             if base is None or not base.writes:  # one with other options
@@ -260,7 +260,7 @@ class Kernel(Called[P, R]):
         return by_name(self, self._function, self._with_its_options())
 
     def _with_its_options(self) -> Callable[[Any], Any]:
-        """What makes a kernel with the options of this one."""
+        """Return a function that makes a kernel with the options of this one."""
         options: dict[str, Any] = {
             "donate": self._donate,
             "budget": self._budget,
@@ -277,12 +277,12 @@ class Kernel(Called[P, R]):
         self._owner = weakref.ref(owner)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """A kernel in a class is a function of its first argument, as functions are."""
+        """Return the kernel as a method: in a class it is a function of its first argument."""
         made = self._of_class(type(instance) if owner is None else owner)
         return made if instance is None else functools.partial(made, instance)  # type: ignore[arg-type]
 
     def _of_class(self, cls: type[Any]) -> Kernel[P, R]:
-        """The kernel as a class has it: another one where that inherits it."""
+        """Return the kernel for a class: another one if the class inherits it."""
         own = None if self._owner is None else self._owner()
         if own is None or cls is own or own not in cls.__mro__:
             return self
@@ -296,7 +296,7 @@ class Kernel(Called[P, R]):
         return made
 
     def _variant(self) -> Kernel[P, R]:
-        """The same kernel, which nothing was compiled for."""
+        """Return a copy of the kernel without compiled programs."""
         made: Kernel[P, R] = object.__new__(called_through(type(self)))
         made.__dict__.update(self.__dict__)
         for name in self._OF_READING:
@@ -326,7 +326,7 @@ class Kernel(Called[P, R]):
         return self._current.instance(self._current.chosen(choices))
 
     def optimised(self, choice: Choice, constants: Sequence[str] = ()) -> Function:
-        """The typed program without dead and repeated equations, and checks that nobody sees.
+        """Return the typed program without dead and repeated equations, and unobservable checks.
 
         The parameters that are `constants` are not taken: their numbers are their defaults.
         """
@@ -361,19 +361,19 @@ class Kernel(Called[P, R]):
         constants: tuple[str, ...] = (),
         donate: Donate | None = None,
     ) -> Specialisation:
-        """What is compiled at sizes that are admitted, where some parameters are constants."""
+        """Return the specialisation at admitted sizes, with some parameters constant."""
         self.require_pure("compiled ahead or exported")
         return self._current.specialisation(choice, sizes, constants, donate)
 
     def specialisation_for(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
     ) -> Specialisation:
-        """What is compiled for arguments of a kind, where some parameters are constants."""
+        """Return the specialisation for the arguments' types, with some parameters constant."""
         _, types = self.arguments(args, kwargs)
         return self.specialisation(*self.matched(types), constants)
 
     def require_pure(self, what: str) -> None:
-        """An ArgumentError if the kernel writes to its arguments, and so cannot be `what`."""
+        """Raise an ArgumentError if the kernel writes to its arguments, and so cannot be `what`."""
         if self.writes:
             raise ArgumentError(
                 f"{self.name} writes to its arguments, and cannot be {what}; "
@@ -397,9 +397,10 @@ class Kernel(Called[P, R]):
 
     @public
     def lower_for(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The StableHLO for arguments of a kind: their types count, not what they hold.
+        """Return the StableHLO for the types of the arguments; their contents do not count.
 
-        Numbers that are left to their defaults are constants in it, as in what a call runs.
+        Numbers that are left to their defaults are constants in it, as in the program that a call
+        runs.
         """
         return self._lowered(self.specialisation_for(args, kwargs, self.left_out(args, kwargs)))
 
@@ -446,7 +447,7 @@ class Kernel(Called[P, R]):
         return export(self, path, variants, target, donate, key, sizes)
 
     def executable(self, wanted: Specialisation, *, ahead: bool = False) -> Executable:
-        """The compiled program at given sizes, made once, or found on disk.
+        """Return the compiled program at given sizes, made once, or found on disk.
 
         One that is made `ahead` serves all calls, also those that leave numbers to their defaults.
         """
@@ -455,7 +456,7 @@ class Kernel(Called[P, R]):
     def bound_executable(
         self, specialisation: Specialisation, executable: Executable, *, fills: bool = False
     ) -> BoundExecutable:
-        """A compiled program as calls take it; see there for what `fills` is."""
+        """Bind a compiled program for calls; see `BoundExecutable` for `fills`."""
         return self._passing.bound_executable(specialisation, executable, fills=fills)
 
     def cache_info(self) -> CacheInfo:
@@ -477,7 +478,7 @@ class Kernel(Called[P, R]):
     # Reading again.
 
     _OF_READING = "dispatcher", "_start", "_reading", "_python_signature", "functional"
-    """The cache of what was read."""
+    """The attributes that a reading caches."""
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -499,29 +500,29 @@ class Kernel(Called[P, R]):
         super()._entered(dispatcher, self._asking if STATE.asked else self._watching(entry))
 
     def _watching(self, entry: Any) -> Any:
-        """An entry that compares what was captured, if there is anything; see `captured_state`."""
+        """Return an entry that compares captured values, if any; see `captured_state`."""
         watch = self._watch
         return entry if watch is None else watch.watching(entry, lambda: self.name)
 
     @property
     def watch(self) -> Watch | None:
-        """What was captured, as soon as a program was found for a call."""
+        """The captured values, as soon as a program was found for a call."""
         return self._watch
 
     @property
     def watched_function(self) -> Callable[..., Any] | None:
-        """The function of the kernel, which nobody else has."""
+        """The function of the kernel, which has no other holder."""
         return self._function
 
     def traces(self) -> tuple[Trace, ...]:
-        """What was looked up when the kernel was read, or was found on disk."""
+        """Return the look-ups when the kernel was read, or those found on disk."""
         read = (self.trace, None if self._made_of is None else self._made_of.trace)
         start: Start | None = self.__dict__.get("_start")
         found = tuple([each for each in read if each is not None])
         return found or (() if start is None else tuple(start.traces))
 
     def _watch_captures(self) -> None:
-        """Compare what was captured from now on."""
+        """Compare the captured values from now on."""
         from pscdsl._src.kernels.captured_state import Watch
 
         watch = Watch(self.traces(), self._function)
@@ -546,7 +547,7 @@ class Kernel(Called[P, R]):
         return self._watching(self.dispatcher.entry)(*args, **kwargs)
 
     def found_changed(self, changed: Callable[[Any], bool]) -> bool:
-        """Whether it was made of what has changed, or was found by look-ups that find another."""
+        """Return whether its original has changed, or the look-ups that found it now differ."""
         if self._made_of is not None and changed(self._made_of):
             return True
         if self._successor() is not self:
@@ -555,7 +556,7 @@ class Kernel(Called[P, R]):
         return self.trace is None and start is not None and start.has_changed(self)
 
     def _successor(self) -> Kernel[..., Any]:
-        """The kernel that `%autoreload` has put into the place of this one."""
+        """Return the kernel by which `%autoreload` has replaced this one."""
         if not isinstance(self._function, types.FunctionType):
             return self
         kernel = successor(self._function, self, self._spec)
@@ -587,12 +588,12 @@ class Kernel(Called[P, R]):
     def _python_signature(self) -> inspect.Signature:
         if self._function is None:
             return self._current.python_signature
-        if sys.version_info >= (3, 14):  # annotations may name what has no value yet
+        if sys.version_info >= (3, 14):  # annotations may name unbound names
             return inspect.signature(self._function, annotation_format=Format.STRING)
         return inspect.signature(self._function)
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.InstanceClass | None:
-        """What the front end knows of the class of an argument."""
+        """Return the front end's description of an argument's class; None if it is unknown."""
         return self._current.record_class(cls)
 
     @property
@@ -629,9 +630,9 @@ class Kernel(Called[P, R]):
     def _specialisation_of_call(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], left_out: tuple[str, ...]
     ) -> Specialisation:
-        """What a call runs: that in which the numbers are constants which it leaves out.
+        """Return the specialisation that a call runs: omitted numbers are constants.
 
-        If only the one that takes them was compiled ahead, it is that.
+        If only the general one, which takes these numbers, was compiled ahead, return that.
         """
         own = self.specialisation_for(args, kwargs, left_out)
         if not left_out or self._executables.is_there(own):
@@ -641,7 +642,7 @@ class Kernel(Called[P, R]):
 
     @functools.cached_property
     def _start(self) -> Start | None:
-        """What an earlier process stored of this kernel, and this one will."""
+        """The entries on disk for this kernel; None if nothing is stored."""
         if self._heir is not None:
             return None  # it is stored under its own class
         from pscdsl._src.kernels.warm_start import Start
@@ -654,16 +655,16 @@ class Kernel(Called[P, R]):
         return super()._calling_convention() if known is None else known
 
     def __pscdsl_origin__(self) -> object:
-        """What decides which kernel this is; see `pscdsl._src.frontend.modules.traces`."""
+        """Return the identity of this kernel; see `pscdsl._src.frontend.modules.traces`."""
         heir = () if self._heir is None else (self._heir(),)
-        if self._is_functional:  # it is read from the function, as a kernel of its own
+        if self._is_functional:  # it is read from the function, as a separate kernel
             return self._function or object(), *self._own_options, *heir, "functional"
         return self._made_of or self._function or object(), *self._own_options, *heir
 
 
 @public
 def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
-    """A kernel built from a file's source, without importing it.
+    """Return a kernel built from a file's source, without importing it.
 
     Raises LookupError if the file has no such kernel, CheckError if it cannot be read.
     """
@@ -673,7 +674,7 @@ def load_kernel(path: Path | str, name: str) -> Kernel[Any, Any]:
 
 
 def _on_device(device: Device, options: Mapping[str, Any], function: Any) -> Kernel[..., Any]:
-    """How a kernel with a device is made again where it was pickled to."""
+    """Make a kernel with a device again when it is unpickled."""
     made: Kernel[..., Any] = kernel(function, **options)
     return made.with_options(device=device)
 

@@ -93,13 +93,13 @@ class Variant:
     module: SizedProgram
 
     def types(self) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
-        """What its `main` takes and gives."""
+        """Return the types of the inputs and outputs of its `main`."""
         sizes = dict(self.module.sizes)
         inputs = tuple([type_.substitute(sizes) for type_ in self.program.inputs])
         return inputs, tuple([type_.substitute(sizes) for type_ in leaves(self.program.result)])
 
     def avals(self) -> tuple[list[Aval], list[Aval]]:
-        """The same as jaxlib has it."""
+        """Return the types of the inputs and outputs of its `main` in jaxlib's form."""
         inputs, outputs = self.types()
         return [aval_of(type_, {}) for type_ in inputs], [aval_of(type_, {}) for type_ in outputs]
 
@@ -193,7 +193,7 @@ class Loaded(Called[..., Any]):
         return f"<loaded kernel {self.signature}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The artefact, and what was said of it."""
+        """Return the artefact and its checked types, for pickling."""
         return Loaded, (self._artefact, self._types, self._calls)
 
     def text(self, **sizes: int) -> str:
@@ -204,7 +204,7 @@ class Loaded(Called[..., Any]):
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 
     def variant(self, **sizes: int) -> Variant:
-        """The first program at sizes that are not others than those given."""
+        """Return the first program whose sizes agree with the given ones."""
         for variant in self.variants:
             if all(variant.module.sizes.get(name) == size for name, size in sizes.items()):
                 return variant
@@ -230,7 +230,7 @@ class Loaded(Called[..., Any]):
     # Calls.
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> RecordLayout | None:
-        """A class of records, which is the declared one if it has its name and its fields."""
+        """Return the layout of a record class; it must have the declared name and fields."""
         layout = layout_of(cls)
         if layout is None:
             return None
@@ -257,7 +257,7 @@ class Loaded(Called[..., Any]):
         )
 
     def variant_for(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
-        """The variant for arguments of these types, and what it returns; or an ArgumentError."""
+        """Return the variant for arguments of these types and its result; or an ArgumentError."""
         choice, sizes = self.matched(types)
         place = self._places.get(choice)
         if place is None:
@@ -272,7 +272,7 @@ class Loaded(Called[..., Any]):
         raise ArgumentError(f"{self.name} was not exported for {asked}; {self._sizes_text()}")
 
     def _sizes_text(self) -> str:
-        """What there is, in words."""
+        """Return the exported variants in words."""
         known = [str(variant) for variant in self.variants]
         shown = "; ".join(known[:8]) + (f"; and {len(known) - 8} more" if len(known) > 8 else "")
         return f"it was for: {shown}"
@@ -293,7 +293,7 @@ class Loaded(Called[..., Any]):
             raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
 
     def verify(self, variant: Variant) -> None:
-        """An ArtefactError unless a module holds what kernels hold, and is what is said of it."""
+        """Raise an ArtefactError unless a module's operations and types are as they should be."""
         try:
             compilation.verified(variant.module, *variant.avals(), self._calls)
         except compilation.UnusableModule as problem:
@@ -303,7 +303,7 @@ class Loaded(Called[..., Any]):
 def _layouts(
     artefact: Artefact, types: Sequence[type[Any]]
 ) -> Iterator[tuple[RecordName, RecordLayout]]:
-    """The class of each record that occurs: one of `types`, or one that is made."""
+    """Yield the class of each record that occurs: one of `types`, or one that is made."""
     for name, (fields, statics) in dict(_records(artefact)).items():
         made: RecordLayout | None = None
         for cls in types:
@@ -323,7 +323,7 @@ def _layouts(
 def _records(
     artefact: Artefact,
 ) -> Iterator[tuple[RecordName, tuple[tuple[str, ...], frozenset[str]]]]:
-    """The fields of each record that occurs, and which of them are static."""
+    """Yield the fields of each record that occurs, and which of them are static."""
     for parameter in artefact.signature.parameters:
         for _, part in walk_paths(parameter.spec, parameter.name):
             if isinstance(part, RecordSpec):
@@ -338,7 +338,7 @@ def _records(
 
 
 def _python_signature(artefact: Artefact) -> PythonSignature:
-    """The parameters as Python knows them; an ArtefactError if they are none of a function."""
+    """Return the parameters for Python; an ArtefactError if no function can have them."""
     try:
         made = [
             Declared(

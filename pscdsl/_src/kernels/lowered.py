@@ -37,7 +37,7 @@ class Lowered:
     kernel: Kernel[Any, Any]
     specialisation: Specialisation
     traces: tuple[Trace, ...] = field(default=(), compare=False, repr=False)
-    """What was looked up for the program."""
+    """The look-ups for the program."""
 
     @property
     def program(self) -> Function:
@@ -60,13 +60,13 @@ class Lowered:
         return f"<lowered {self.kernel.name}{f' at {at}' if at else ''}; .text() is its StableHLO>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The kernel, and what it is lowered for."""
+        """Return the kernel and the specialisation, for pickling."""
         known = self.specialisation
         donate = tuple(sorted(self.donated))
         return _lowered, (self.kernel, known.choice, dict(known.sizes), known.constants, donate)
 
     def text(self, *, target: str | None = None) -> str:
-        """The StableHLO module as text.
+        """Return the StableHLO module as text.
 
         Args:
             target: A model of GPU, as in `compile_for`; by default the device that calls run on.
@@ -83,11 +83,11 @@ class Lowered:
         return replace(self.specialisation, device=Device(gpu.platform))
 
     def compile(self) -> Compiled:
-        """The compiled kernel."""
+        """Return the compiled kernel."""
         return Compiled(self, self.kernel.executable(self.specialisation, ahead=True))
 
     def compile_for(self, target: str) -> CompiledAhead:
-        """The kernel compiled for a GPU that need not be in this machine, to be read.
+        """Return the kernel compiled for a GPU that need not be in this machine, to be read.
 
         Neither a GPU nor a library of CUDA is needed, only the plugin with the compiler:
         `pip install 'pscdsl[cuda13-compiler]'`.
@@ -148,7 +148,7 @@ class Compiled:
         return f"<compiled {self.lowered.kernel.name}{f' at {at}' if at else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it is compiled from: code for this machine is compiled where it is used."""
+        """Return the lowered kernel, for pickling: machine code is compiled where it is used."""
         return self.lowered.compile, ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -174,16 +174,16 @@ class Compiled:
 
     @functools.cached_property
     def _watch(self) -> Watch:
-        from pscdsl._src.kernels.captured_state import Watch  # of what is called
+        from pscdsl._src.kernels.captured_state import Watch  # of the kernels that it calls
 
         return Watch(self.lowered.traces, self.lowered.kernel.watched_function)
 
     def _watching(self, entry: Any) -> Any:
-        """An entry that compares what was captured."""
+        """Return an entry that compares the captured values."""
         return self._watch.watching(entry, lambda: self.lowered.kernel.name)
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
-        """This program, if it is one for such arguments."""
+        """Return this program, if it is for such arguments."""
         kernel, own = self.lowered.kernel, self.lowered.specialisation
         left_out = kernel.left_out(args, kwargs)
         passed = [name for name in own.constants if name not in left_out]
@@ -206,7 +206,7 @@ class Compiled:
         return self.executable.run(leaves)
 
     def text(self) -> str:
-        """The HLO that XLA optimised the program to."""
+        """Return the HLO that XLA optimised the program to."""
         return self.executable.text()
 
 

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.kernel import Kernel
 
 Options: TypeAlias = tuple[Any, Any, Any, Any]
-"""Those of `Definition.with_options`."""
+"""The arguments of `Definition.with_options`."""
 
 
 @contextlib.contextmanager
 def refusals(definition: Definition | None = None) -> Generator[None]:
-    """CheckError where the front end has a `Failure`; one without a place is at a definition."""
+    """Raise a CheckError for a `Failure` of the front end, at a definition if it has no place."""
     try:
         yield
     except Failure as failure:
@@ -50,7 +50,7 @@ def refusals(definition: Definition | None = None) -> Generator[None]:
 
 
 def load(path: Path | str, name: str) -> Definition:
-    """What a kernel is by a file's source; see `load_kernel`."""
+    """Return the definition of a kernel by a file's source; see `load_kernel`."""
     from pscdsl._src.checker.check import load_definition  # calls need no checker
 
     with refusals():
@@ -74,7 +74,7 @@ class Reading:
         self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
 
     def with_options(self, kernel: Kernel[..., Any], own: Options, changed: Options) -> Self:
-        """The same for a kernel that has its own options, some of which are `changed`."""
+        """Return the reading for a kernel with the options `own`, some of which are `changed`."""
         made = copy(self)
         made.kernel, made.options, made._simplified = kernel, own, {}
         with refusals():
@@ -82,7 +82,7 @@ class Reading:
         return made
 
     def inherited(self, kernel: Kernel[..., Any], cls: type[Any]) -> Self:
-        """The same method of a class that inherits it."""
+        """Return the reading of the same method for a class that inherits it."""
         made = copy(self)
         made.kernel, made._simplified = kernel, {}
         with refusals():
@@ -93,7 +93,7 @@ class Reading:
 
     @property
     def definition(self) -> Definition:
-        """What the front end knows of it."""
+        """The front end's definition of the kernel."""
         if self._definition is None:
             self._definition = self._read()
         return self._definition
@@ -123,11 +123,11 @@ class Reading:
         return number_defaults(self.signature, self.kernel.python_signature)
 
     def record_class(self, cls: type[Any]) -> RecordClass | None:
-        """What the front end knows of a class."""
+        """Return the front end's description of a class; None if it is unknown."""
         return record_class(cls)
 
     def donated_names(self) -> tuple[str, ...]:
-        """The parameters whose memory results may take."""
+        """Return the parameters whose memory results may take."""
         definition = self.definition
         with refusals(definition):
             return donated(definition.signature, definition.donate)
@@ -135,7 +135,7 @@ class Reading:
     def donated(
         self, choice: Choice, donate: Donate | None, constants: Sequence[str]
     ) -> tuple[int, ...]:
-        """The arrays, by their place in the program, that give their memory to results."""
+        """Return the arrays, by their place in the program, that give their memory to results."""
         definition = self.definition
         with refusals(definition):
             chosen = definition.donate if donate is None else named(donate)
@@ -143,7 +143,7 @@ class Reading:
         return tuple(reused(self.optimised(choice, constants), names))
 
     def check(self) -> tuple[Diagnostic, ...]:
-        """The warnings and notes; a CheckError if there are errors."""
+        """Return the warnings and notes; a CheckError if there are errors."""
         from pscdsl._src.checker.check import check_definition  # calls need no checker
 
         diagnostics, status = check_definition(self.definition)
@@ -154,12 +154,12 @@ class Reading:
         return tuple(diagnostics)
 
     def chosen(self, choices: Mapping[str, Any]) -> Choice:
-        """What keywords fix of the signature."""
+        """Return the choice that keywords make in the signature."""
         with self._in_bounds():
             return chosen(self.definition, self.signature, choices)
 
     def instance(self, choice: Choice) -> Function:
-        """The typed program for a choice; a CheckError if there is none."""
+        """Return the typed program for a choice; a CheckError if there is none."""
         try:
             with self._in_bounds():
                 return self.definition.instance(choice)
@@ -175,7 +175,7 @@ class Reading:
 
     @contextlib.contextmanager
     def _in_bounds(self) -> Generator[None]:
-        """CheckError where kernels that call each other are nested too deeply."""
+        """Raise a CheckError if kernels that call each other are nested too deeply."""
         try:
             yield
         except RecursionError:
@@ -184,7 +184,7 @@ class Reading:
             raise CheckError((finding,)) from None
 
     def optimised(self, choice: Choice, constants: Sequence[str]) -> Function:
-        """The typed program without dead and repeated equations; see `Kernel.optimised`."""
+        """Return the typed program without dead and repeated equations; see `Kernel.optimised`."""
         key = choice, tuple(constants)
         simplified = self._simplified.get(key)
         if simplified is None:
@@ -204,7 +204,7 @@ class Reading:
         constants: tuple[str, ...],
         donate: Donate | None,
     ) -> Specialisation:
-        """What is compiled at sizes that are admitted, where some parameters are constants."""
+        """Return the specialisation at admitted sizes, with some parameters constant."""
         kernel = self.kernel
         program = self.optimised(choice, constants)
         admit(kernel.name, program.dims, program.facts, sizes)

@@ -13,7 +13,7 @@ from pscdsl._src.calls.errors import CallSite, call_site
 from pscdsl._src.kernels.kernel import Kernel, kernel
 from pscdsl._src.support.tracebacks import public
 
-# A transformation is a decorator: what it needs of the language is loaded when its kernel is read.
+# A transformation is a decorator: the language is loaded when its kernel is read.
 if TYPE_CHECKING:
     from pscdsl._src.frontend.transformations.traced import Transformed
     from pscdsl._src.kernels.derived_reading import DerivedReading
@@ -59,14 +59,14 @@ class DerivedKernel(Kernel[P, R]):
         )
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """The transformation, and what it is applied to."""
+        """Return the transformation and its function, for pickling."""
         from pscdsl._src.language.pickling import made_again
 
         plain = self._own_options == (None, None, None, None) and self._device is None
         return made_again(self._again, None if plain else self._with_its_options())
 
     def __pscdsl_origin__(self) -> object:
-        """The transformation with its options, and the function, also as the kernel that it is."""
+        """Return the transformation with its options, and the function, also as a kernel."""
         if self._made_of is not None:
             return super().__pscdsl_origin__()
         try:
@@ -77,7 +77,7 @@ class DerivedKernel(Kernel[P, R]):
         return *parts, *self._own_options
 
     def __pscdsl_definition__(self) -> Any:
-        """In another kernel the function need not be typed; it is seen as its source has it."""
+        """Return the definition for another kernel, where the function need not be typed."""
         return self._reading.transformed
 
 
@@ -86,13 +86,13 @@ class _Kernels:
 
     def __init__(self, owner: object) -> None:
         self.owner = owner
-        """Decorators copy what is stored with a function to another one."""
+        """The function; decorators copy attributes of a function to another one."""
         self.held = _held(owner)
         self.made: dict[object, Kernel[..., Any]] = {}
 
     @classmethod
     def of(cls, fun: object) -> _Kernels:
-        """The transformations of a function, stored as long as the function lives."""
+        """Return the transformations of a function, stored as long as the function lives."""
         found = getattr(fun, "__pscdsl_kernels__", None)
         if not isinstance(found, _Kernels) or not found.are_of(fun):
             found = cls(fun)
@@ -103,11 +103,11 @@ class _Kernels:
         return found
 
     def are_of(self, fun: object) -> bool:
-        """Whether they were made of a function as it is: `%autoreload` gives it other code."""
+        """Return whether the function is still unchanged: `%autoreload` replaces its code."""
         return self.owner is fun and all(map(operator.is_, self.held, _held(fun)))
 
     def get(self, key: object, make: Callable[[], Kernel[..., Any]]) -> Kernel[..., Any]:
-        """What was made before under a key, or is made now."""
+        """Return the kernel made earlier under a key, or make it now."""
         try:
             found = self.made.get(key)
         except TypeError:
@@ -118,13 +118,13 @@ class _Kernels:
 
 
 def _held(fun: object) -> tuple[object, ...]:
-    """What a function can be given another one of, and then is another function."""
+    """Return the replaceable parts of a function; with other ones it is another function."""
     names = ("__code__", "__defaults__", "__kwdefaults__", "rules")
     return tuple([getattr(fun, name, None) for name in names])
 
 
 def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
-    """A kernel as it is; a typed function, also one with rules of its own, as one."""
+    """Return a kernel as it is, and the kernel of a typed function, also of one with rules."""
     if isinstance(function, Kernel):
         function.require_pure(f"given to psc.{name}")
         return function  # pyright: ignore[reportUnknownVariableType]
@@ -148,13 +148,13 @@ def as_kernel(function: Any, name: str) -> Kernel[..., Any]:
 
 
 def _ruled_kernel(function: Any, plain: Any, name: str) -> Kernel[..., Any]:
-    """The kernel of a function with rules of its own; `plain` says which types it has."""
+    """Return the kernel of a function with rules; `plain` has its types."""
     again = (as_kernel, (function, name))
     return DerivedKernel(plain, name, lambda _: _call_of(function), again=again)
 
 
 def _call_of(function: Any) -> Transformed:
-    """A function with rules of its own, as something that can be called."""
+    """Return a function with rules as a value that can be called."""
     from pscdsl._src.frontend.transformations.traced import Transformed
 
     definition = function.__pscdsl_definition__()
@@ -162,7 +162,7 @@ def _call_of(function: Any) -> Transformed:
 
 
 def _derived(fun: Callable[P, Any], name: str, where: str, *options: Any) -> Kernel[P, Any]:
-    """The kernel that a transformation makes of a function; the same one at the same place.
+    """Return the kernel that a transformation makes of a function; the same one at one place.
 
     `where` is the module with the transformation's meaning.
     """

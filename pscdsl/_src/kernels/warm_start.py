@@ -1,11 +1,11 @@
 """Kernels that an earlier process compiled, called without being read.
 
-Three kinds of entries stand in the store beside the executables.  One is stored for a kernel, under
-the digest of what it holds on its own: which look-ups reading it took, in the ways that are known.
-One is stored for what these look-ups found: how its arguments are passed.  And one for each kind of
-arguments that it was called with: which executable that comes to, its types, and how the result is
-put together.  None is found, and the kernel is read as ever, if anything that was read is
-different; see `pscdsl._src.frontend.modules.traces`.
+The store holds three kinds of entries besides the executables. One is stored for a kernel, under
+the digest of the kernel without its look-ups: the look-ups of each known way of reading it. One is
+stored for the results of these look-ups: the calling convention. And one for each kind of arguments
+of its calls: the executable, its types, and the structure of the result. If anything that was read
+is different, no entry is found, and the kernel is read as usual; see
+`pscdsl._src.frontend.modules.traces`.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ if TYPE_CHECKING:
 
 _DTYPES: Final = {to_numpy(each).name: to_numpy(each) for each in dtypes.ALL}
 _WAYS: Final = 8
-"""The stored ways of reading one kernel: what is captured may be different each time."""
+"""The most stored ways of reading one kernel: the captured values may differ each time."""
 _NEXT_WAY: Final = "\f"
 _STATIC: Final = (bool, int, float, str, type(None))
-"""Of the static parts of results; other values are not written down."""
+"""The classes of static parts of results; other values are not written down."""
 
 log: Final = logging.getLogger("pscdsl.compile")
 
 
 class StoredCall(NamedTuple):
-    """What is stored for arguments of a kind."""
+    """The stored entry for arguments of a kind."""
 
     executable: str
     """The entry that holds it."""
@@ -76,7 +76,7 @@ class StoredCall(NamedTuple):
     """Whether the signature leaves nothing open but sizes."""
 
     def key(self, device: Device) -> Key:
-        """The key of its specialisation; where the signature leaves more open, one of its own."""
+        """Return the key of its specialisation; a special key if the signature leaves more open."""
         if self.closed:
             return None, self.sizes, self.donate, self.constants, device
         return self, device
@@ -87,7 +87,7 @@ class Unknown(Exception):
 
 
 class Start:
-    """What is stored of one kernel, and what is to be."""
+    """The stored entries of one kernel, and those to store."""
 
     def __init__(self, store: Store, kernel: Any) -> None:
         self._store = store
@@ -97,10 +97,11 @@ class Start:
         self._keys: list[str] = []
         """The key under which the kernel is stored, as the known look-ups find it."""
         self.convention: CallingConvention | None = None
-        """How its arguments are passed; None if nothing is stored of it."""
+        """The calling convention; None if none is stored."""
         self._texts = texts = Texts()
         self.traces: list[Trace] = []
-        """Of the kernel and all that it meets, if it is found in one of these ways."""
+        """The traces of the kernel and of all that it meets, if it is found in one of these ways.
+        """
         self._followed: list[tuple[tuple[Names, ...], str]] = []
         """The look-ups that led to these keys."""
         alone = Trace(kernel, texts)
@@ -123,7 +124,7 @@ class Start:
                 self.convention = convention
 
     def has_changed(self, kernel: Any) -> bool:
-        """Whether the look-ups that led to the kernel find something else by now."""
+        """Return whether the look-ups that led to the kernel now find something else."""
         try:
             start = Trace(kernel, self._texts).start
             return any(
@@ -137,9 +138,9 @@ class Start:
 
     @classmethod
     def of(cls, kernel: Any) -> Start | None:
-        """What is stored of a kernel; None if nothing can be.
+        """Return the stored entries of a kernel; None if nothing can be stored.
 
-        Where a log of reasons is wanted, the program is read.
+        If a log of reasons is wanted, the program is read.
         """
         store = disk.opened()
         if store is None or log.isEnabledFor(logging.INFO):
@@ -150,7 +151,7 @@ class Start:
         return disk.digest("look-ups", *self._here, start)
 
     def _ways(self, start: bytes) -> list[tuple[Names, ...]]:
-        """The look-ups that reading a kernel took, in each way that is stored."""
+        """Return the look-ups that reading a kernel took, in each way that is stored."""
         content = self._store.get(self._entry(start))
         if content is None:
             return []
@@ -165,7 +166,7 @@ class Start:
     def find(
         self, kernel: Called[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[BoundExecutable, Key] | None:
-        """The program for arguments of this kind, if one is stored."""
+        """Return the program for arguments of this kind, if one is stored."""
         convention = self.convention
         if convention is None:
             return None
@@ -212,7 +213,7 @@ class Start:
                 for leaf, aval in zip(leaves, inputs, strict=True):
                     _must_fit(leaf, aval.dtype)
             except (Unknown, ValueError):
-                # What is wrong is told there.
+                # this call reports the problem
                 return kernel.arguments(args, kwargs, stored.constants)[0]
             return leaves
 
@@ -226,7 +227,7 @@ class Start:
         bound: BoundExecutable,
         specialisation: Specialisation,
     ) -> None:
-        """Keep what a call came to, unless something of it cannot be written down."""
+        """Store the executable and the look-ups of a call, unless a part cannot be written down."""
         executable, (args, kwargs) = bound.executable, call
         if convention.inner_statics or convention.tree_statics or not executable.entry:
             return
@@ -304,18 +305,18 @@ class Start:
 
 
 def _conditions(device: Device) -> tuple[str, ...]:
-    """What decides how a kernel is read, beside what it is read from."""
+    """Return the conditions that affect reading, besides the sources that are read."""
     without = os.environ.get(VARIABLE, "")
     return (*disk.backend(device), *disk.reading(), f"without {without}")
 
 
 def _call(key: str, walk: Walk, content: bytes) -> str:
-    """The name of the entry for arguments of a kind."""
+    """Return the name of the entry for arguments of a kind."""
     return disk.digest("call", key, " ".join(walk.text), content)
 
 
 class Walk:
-    """Goes through arguments: their arrays in order, and what kind of arguments they are."""
+    """A walk over arguments: their arrays in order, and the kind of the arguments."""
 
     def __init__(self) -> None:
         self.leaves: list[Any] = []
@@ -324,12 +325,12 @@ class Walk:
         self.statics: list[Any] = []
 
     def static(self, value: Any) -> None:
-        """A static value, of which all counts."""
+        """Add a static value, which counts in full."""
         self.statics.append(value)
         self.text.append("static")
 
     def value(self, value: Any) -> None:
-        """An argument, or a part of one."""
+        """Add an argument, or a part of one."""
         kind = class_of(value)
         if kind is boot.ArrayImpl:
             self._array(value, value.aval.dtype, value.aval.shape)
@@ -378,7 +379,7 @@ def _convention(store: Store, key: str) -> CallingConvention | None:
 
 
 def _read(store: Store, key: str, kind: Callable[..., Any]) -> Any:
-    """An entry that was written as a tuple of literals; None if there is none of this form."""
+    """Return an entry that was written as a tuple of literals; None if it has another form."""
     content = store.get(key)
     if content is None:
         return None
@@ -406,7 +407,7 @@ def _must_fit(value: Any, dtype: Any) -> None:
 
 
 def _written(tree: Type) -> Any:
-    """The structure of a result, in literals."""
+    """Return the structure of a result, in literals."""
     if isinstance(tree, ArrayType):
         return "array"
     if isinstance(tree, NoneType):
@@ -437,7 +438,7 @@ def _class(module: str, name: str) -> type[Any]:
 
 
 def _read_tree(written: Any) -> Callable[[Iterator[Any]], Any]:
-    """What takes arrays in order and makes the result of them."""
+    """Return a function that takes arrays in order and makes the result of them."""
     if written == "array":
         return next
     kind, *rest = written

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _SHARES: Final[Any] = np.shares_memory  # its types know no other `max_work` than 0 and -1
 MOST_WORK: Final = 100_000
-"""How many steps are taken to find out whether two arrays share memory: see np.shares_memory."""
+"""The most steps to find out whether two arrays share memory: see np.shares_memory."""
 _NO_ARRAYS: Final = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 
 
 class WritingCalls:
-    """Calls the functional form of a kernel, and stores what it returns into the arguments."""
+    """Calls the functional form of a kernel, and stores its results into the arguments."""
 
     def __init__(self, functional: Kernel[..., Any], writes: Sequence[str]) -> None:
         self._functional = functional
@@ -40,7 +40,7 @@ class WritingCalls:
 
     @public
     def entry(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call; an ArgumentError, and nothing is written, if it cannot be made."""
+        """Return the result of a call; if that fails, an ArgumentError, without any write."""
         functional = self._functional
         given = functional.bound(args, kwargs)
         targets = {name: self._target(name, given[name]) for name in self._writes}
@@ -68,7 +68,7 @@ class WritingCalls:
         return f"argument `{name}` of `{self._name}`, which writes to it,"
 
     def _target(self, name: str, value: Any) -> NDArray:
-        """The array that is written for a parameter."""
+        """Return the array that is written for a parameter."""
         about = self._about(name)
         if type(value) not in (np.ndarray, np.memmap):
             kind = "a device array" if type(value) is ArrayImpl else f"a {type(value).__name__}"
@@ -87,7 +87,7 @@ class WritingCalls:
             raise ArgumentError(f"{self._about(name)} is read-only: pass a copy")
 
     def _refuse_overlap(self, targets: Mapping[str, NDArray], given: Mapping[str, Any]) -> None:
-        """An ArgumentError if what is written may share memory with what is read."""
+        """Raise an ArgumentError if a written array may share memory with one that is read."""
         for name, target in targets.items():
             for other, value in given.items():
                 if other == name:
@@ -106,7 +106,7 @@ class WritingCalls:
                     )
 
     def _captured_arrays(self) -> Sequence[NDArray]:
-        """The arrays that were looked up when the kernel was read."""
+        """Return the arrays that were looked up when the kernel was read."""
         watch = self._functional.watch
         if self._captured[0] is not watch or watch is None:
             arrays = [] if watch is None else [each for each in watch.arrays()]
@@ -115,7 +115,7 @@ class WritingCalls:
 
 
 def _is_everywhere_apart(array: NDArray) -> bool:
-    """Whether no two elements surely share memory: each axis steps over all smaller ones."""
+    """Return whether certainly no elements share memory: each axis steps over all smaller ones."""
     extent = array.itemsize
     axes = zip(array.strides, array.shape, strict=True)
     for stride, size in sorted((abs(stride), size) for stride, size in axes):
@@ -126,7 +126,7 @@ def _is_everywhere_apart(array: NDArray) -> bool:
 
 
 def _may_overlap(target: NDArray, value: Any) -> bool:
-    """Whether a value may hold memory that an array has, too."""
+    """Return whether a value may hold memory of an array."""
     for array in _memory(value):
         if array is None:
             return True
@@ -140,7 +140,7 @@ def _may_overlap(target: NDArray, value: Any) -> bool:
 
 
 def _memory(value: Any) -> Iterator[NDArray | None]:
-    """The memory of a leaf of an argument; None if it has some that cannot be seen."""
+    """Yield the memory of a leaf of an argument; None if some of it cannot be seen."""
     if isinstance(value, np.ndarray):
         yield value
     elif type(value) is ArrayImpl:

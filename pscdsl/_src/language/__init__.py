@@ -1,1 +1,1 @@
-"""What kernels are written with: arrays, control flow, donation."""
+"""The elements of kernels' language: arrays, control flow, donation."""

@@ -16,7 +16,7 @@ declared = declaring_bodies("pscdsl")
 # The combinators' public names.
 
 
-# What goes around a loop and what comes out of it are two variables: to a type checker
+# The initial carry of a loop and the final one are two variables: to a type checker
 # `np.zeros(3)` and `np.zeros(3) + x` differ in dtype, and whether they do is for `pscdsl check`.
 C = TypeVar("C")
 D = TypeVar("D")

@@ -1,9 +1,9 @@
 """Public functions that have a meaning in kernels: each is declared once, with its types.
 
 The declaration has the signature and the docstring, and most have no body: outside of kernels they
-give what a kernel would give, which is computed by a module that is loaded at the first call.  The
-meaning, which stands where its operations are known, takes its signature and its docstring from
-the declaration: its parameters have the same names, and no defaults.
+return the result that a kernel would, which is computed by a module that is loaded at the first
+call. The meaning, in the module where its operations are known, takes its signature and its
+docstring from the declaration: its parameters have the same names, and no defaults.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def declaring(
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
             try:
-                function(*args, **kwargs)  # so that Python says which arguments it does not take
+                function(*args, **kwargs)  # Python reports wrong arguments
             except TypeError as error:
                 raise TypeError(*error.args) from None
             given, keywords = _with_defaults(function, args, kwargs)
@@ -55,7 +55,7 @@ def declaring(
 def _with_defaults(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Return what a function that takes these arguments gets, by position where it may be so."""
+    """Return the arguments of a function with its defaults, by position if possible."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     left_out = names[len(args) :]
     if left_out:

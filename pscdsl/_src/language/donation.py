@@ -1,8 +1,8 @@
 """Parameters whose memory may be reused for results: `@psc.kernel(donate=("state",))`.
 
-An array of a donated parameter gives its memory to a result of the same type, one that no other
-array has taken; what finds none is not donated.  Types are compared with their sizes as symbols, so
-that it is known from the source what is reused, and the same at every call.
+An array of a donated parameter gives its memory to a result of the same type, unless another array
+has given it memory; an array without such a result is not donated. Types are compared with their
+sizes as symbols, so that the source determines the reuse, and it is the same at every call.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Donate: TypeAlias = str | int | Sequence[str | int]
 
 
 def named(donate: object) -> tuple[object, ...]:
-    """The parameters that an option names, one or several; `donated` says if they are none."""
+    """Return the parameters that an option names, one or several; `donated` checks them."""
     return tuple(donate) if is_sequence(donate) else (donate,)
 
 
 def donated(signature: Signature, donate: Sequence[object]) -> tuple[str, ...]:
-    """The names of donated parameters, in the order given; a Failure if there are none such."""
+    """Return the names of donated parameters, in the order given; a Failure if there is none."""
     found: dict[str, None] = {}
     by_name = {parameter.name: parameter for parameter in signature.parameters}
     positional = [
@@ -55,7 +55,7 @@ def _refused(problem: str) -> Failure:
 
 
 def reused(program: Function, names: Sequence[str]) -> dict[int, str]:
-    """The arrays, by their place among the program's, that give a result their memory."""
+    """Return the arrays, by their place among the program's, that give a result their memory."""
     free = Counter(program.body.out_types)
     places: dict[str, list[tuple[int, ArrayType]]] = {}
     place = 0
@@ -75,7 +75,7 @@ def reused(program: Function, names: Sequence[str]) -> dict[int, str]:
 def in_vain(
     program: Function, signature: Signature, donate: Sequence[object]
 ) -> Iterator[Diagnostic]:
-    """Donated parameters of which nothing is reused."""
+    """Yield findings for donated parameters without any reuse."""
     names = donated(signature, donate)
     used = set(reused(program, names).values())
     trees = dict(program.parameters)

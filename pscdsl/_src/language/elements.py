@@ -1,9 +1,8 @@
-"""What the types of arrays are at run time.
+"""The types of arrays at run time.
 
-They are classes, so that whatever takes a type takes them: `tuple[f32["n"], ...]`,
-`f32["n"] | None`, fields of any record class, `get_type_hints`.  A shape is read when it is asked
-for: one that cannot be read is reported by `pscdsl check`, and does not keep its module from being
-imported.
+They are classes, so that they can be used wherever types can: `tuple[f32["n"], ...]`,
+`f32["n"] | None`, fields of any record class, `get_type_hints`. A shape is read when it is needed:
+one that cannot be read is reported by `pscdsl check`, and does not stop the import of its module.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 
 def frozen(array: NDArray) -> NDArray:
-    """A copy whose memory belongs to a `bytes` object, so that no flag makes it writeable again."""
+    """Return a copy in the memory of a `bytes` object, so that no flag makes it writeable again."""
     return np.ndarray(array.shape, array.dtype, array.tobytes())
 
 
 def locked(array: NDArray) -> NDArray:
-    """The array, which cannot be written from now on, nor what it is a view of.
+    """Make an array, and the arrays that it is a view of, read-only; return it.
 
-    Where the memory is not NumPy's own, nothing can keep others from writing it: then a copy.
+    If the memory is not NumPy's, other objects could still write it: then return a copy.
     """
     base: Any = array
     while type(base) is np.ndarray:
@@ -45,7 +44,7 @@ def locked(array: NDArray) -> NDArray:
 
 
 def is_frozen(array: NDArray) -> bool:
-    """Whether the memory of an array belongs to a `bytes` object; a subclass does what it likes."""
+    """Return whether the memory of an array is a `bytes` object; subclasses do not count."""
     base: Any = array
     while type(base) is np.ndarray and not base.flags.writeable:
         base = base.base
@@ -67,7 +66,7 @@ class ElementType(type):
     element: ElementType
     """The type without its shape."""
     text: str | None
-    """What stands in the brackets."""
+    """The text in the brackets."""
     _shaped: dict[str, ElementType]
     _dims: tuple[DimSpec, ...] | None
 
@@ -93,12 +92,12 @@ class ElementType(type):
         members: tuple[DType, ...],
         text: str | None = None,
     ) -> ElementType:
-        """`members` are the dtypes, `text` is the shape if there is one."""
+        """Create the type; `members` are the dtypes, `text` is the shape if there is one."""
         return super().__new__(cls, name, bases, {"__module__": "pscdsl", **body})
 
     @property
     def dims(self) -> tuple[DimSpec, ...]:
-        """The shape; a ShapeSyntaxError if the text is none."""
+        """The shape; a ShapeSyntaxError if the text is not one."""
         if self._dims is None:
             from pscdsl.typing.signatures import parse_shape  # decorating parses none
 
@@ -122,11 +121,11 @@ class ElementType(type):
         return found
 
     def __call__(self, value: Any = 0) -> Any:
-        """NumPy's scalar, or array, of this dtype."""
+        """Return NumPy's scalar, or array, of this dtype."""
         return self.dtype.type(value)
 
     def __instancecheck__(self, value: object) -> bool:
-        """Whether the dtype fits; not the shape, for records of stacked arrays are records too."""
+        """Return whether the dtype fits; the shape may differ: stacked records are records too."""
         return fits(value, self.members)
 
     def __repr__(self) -> str:
@@ -134,13 +133,13 @@ class ElementType(type):
 
 
 def element(name: str, *members: DType) -> ElementType:
-    """A type of arrays with one of these dtypes."""
+    """Return a type of arrays with one of these dtypes."""
     doc = f"Arrays of {', '.join(member.name for member in members)}."
     return ElementType(name, (), {"__doc__": doc}, members=members)
 
 
 def element_type(value: object) -> tuple[DType, tuple[int, ...]]:
-    """The dtype and the shape of an array; a TypeError if it is none that kernels take."""
+    """Return the dtype and the shape of an array; a TypeError if kernels do not accept it."""
     if not isinstance(value, np.ndarray | np.generic | Array):
         raise TypeError("no array")
     array = cast("Any", value)
@@ -151,7 +150,7 @@ def element_type(value: object) -> tuple[DType, tuple[int, ...]]:
 
 
 def fits(value: object, members: tuple[DType, ...]) -> bool:
-    """Whether a value is an array of one of these dtypes, or a number that is taken for one."""
+    """Return whether a value is an array of one of these dtypes, or a number accepted as one."""
     kind = weak_kind(value)
     if kind is not None:
         return any(accepts_weak(member, kind) for member in members)
@@ -163,7 +162,7 @@ def fits(value: object, members: tuple[DType, ...]) -> bool:
 
 
 def weak_kind(value: object) -> Kind | None:
-    """What a Python number is, None for anything else."""
+    """Return the kind of a Python number, None for anything else."""
     return _KINDS.get(type(value))
 
 
@@ -175,7 +174,7 @@ _KINDS: dict[type, Kind] = {
 }
 
 
-# What stands for an array where only its type counts: `f32["128 64"]`.
+# A placeholder for an array where only its type counts: `f32["128 64"]`.
 
 
 def stand_in(value: Any) -> Any:

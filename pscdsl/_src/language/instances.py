@@ -1,4 +1,4 @@
-"""Instances of record classes, and what these classes look like from outside."""
+"""Instances of record classes, and descriptions of these classes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pscdsl._src.language.records import (
 )
 from pscdsl.typing.array_types import RecordName
 
-# Instances of record classes at run time: how they are read, taken apart and put together.
+# Instances of record classes at run time: reading, flattening and rebuilding them.
 #
-# What is put together are results, which the program describes, and what jax passes where arrays
-# will be: tracers, and marks of its own. So a class's own checks are not run: no `__init__` of a
-# data class, and no types, invariants or factories of pyrsistent's fields.
+# Instances are rebuilt of results, which the program describes, and of jax's placeholders for
+# arrays: tracers and internal marks. So a class's own checks are not run: no `__init__` of a data
+# class, and no types, invariants or factories of pyrsistent's fields.
 
 
 class InstanceClass(Protocol):
-    """What has to be known of a class whose instances are records."""
+    """The description of a class whose instances are records."""
 
     @property
     def name(self) -> RecordName:
@@ -44,24 +44,24 @@ class InstanceClass(Protocol):
         ...
 
     def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
+        """Return the fields in order."""
         ...
 
 
 def known_statics(cls: InstanceClass) -> frozenset[str]:
-    """The fields whose values are known while checking, as far as the declarations are known."""
+    """Return the fields whose values are known while checking, as far as declarations are known."""
     find: Callable[[], frozenset[str]] | None = getattr(cls, "static_names", None)
     return frozenset() if find is None else find()
 
 
 def reader(cls: InstanceClass) -> Callable[[Any, str], Any]:
-    """How a field of an instance is read."""
+    """Return a function that reads a field of an instance."""
     is_map = cls.kind == "precord" and issubclass(cls.constructor, pyrsistent.PRecord)
     return (lambda value, name: value[name]) if is_map else getattr
 
 
 def absent(cls: InstanceClass, value: Any) -> tuple[str, ...]:
-    """The fields that an instance does not have: pyrsistent's need not have all."""
+    """Return the fields that an instance does not have: pyrsistent's need not have all."""
     if cls.kind != "precord":
         return ()
     return tuple([name for name in cls.field_names() if not _has(value, name)])
@@ -72,7 +72,7 @@ def _has(value: Any, name: str) -> bool:
 
 
 def construct(cls: InstanceClass, values: Sequence[Any]) -> Any:
-    """An instance of the real class; a dict where the class was never loaded."""
+    """Return an instance of the real class; a dict if the class was never loaded."""
     names = cls.field_names()
     if cls.constructor is None:
         return dict(zip(names, values, strict=True))
@@ -80,7 +80,7 @@ def construct(cls: InstanceClass, values: Sequence[Any]) -> Any:
 
 
 def assemble(cls: InstanceClass, names: Sequence[str], values: Sequence[Any]) -> Any:
-    """An instance of a real class that has the fields of these names."""
+    """Return an instance of a real class that has the fields of these names."""
     real: Any = cls.constructor
     if cls.kind != "precord":
         return construct_container(real, names, values)
@@ -99,9 +99,9 @@ def assemble(cls: InstanceClass, names: Sequence[str], values: Sequence[Any]) ->
 
 
 def ways(cls: InstanceClass, statics: Collection[str] = ()) -> Ways:
-    """What takes an instance apart, (children, rest), and what makes one of (rest, children).
+    """Return the functions that flatten an instance, into (children, rest), and rebuild it.
 
-    The values of `statics`, and which fields there are at all, are in the rest.
+    The values of `statics`, and the names of the present fields, are in the rest.
     """
     names = cls.field_names()
     if not statics and cls.kind != "precord" and cls.constructor is not None:
@@ -123,12 +123,12 @@ def ways(cls: InstanceClass, statics: Collection[str] = ()) -> Ways:
     return apart, together
 
 
-# What classes of records look like from outside, without their source.
+# Descriptions of classes of records, without their source.
 
 
 @dataclass(frozen=True, eq=False)
 class RecordLayout:
-    """A class of records: what `pscdsl._src.calls.boundary` wants to know of it."""
+    """The description of a class of records for `pscdsl._src.calls.boundary`."""
 
     name: RecordName
     kind: str
@@ -138,16 +138,16 @@ class RecordLayout:
     statics: frozenset[str] = frozenset()
 
     def field_names(self) -> tuple[str, ...]:
-        """The fields in order."""
+        """Return the fields in order."""
         return self.names
 
     def static_names(self) -> frozenset[str]:
-        """The fields whose values are known while checking."""
+        """Return the fields whose values are known while checking."""
         return self.statics
 
 
 def layout_of(cls: type[Any]) -> RecordLayout | None:
-    """The layout of a class; None if its instances are no records."""
+    """Return the layout of a class; None if its instances are no records."""
     name = RecordName(cls.__name__, cls.__module__)
     bases = cls.__mro__
     if tuple in bases and hasattr(cls, "_fields"):
@@ -165,7 +165,7 @@ def layout_of(cls: type[Any]) -> RecordLayout | None:
 
 
 def stand_in_class(name: RecordName, fields: Sequence[str]) -> RecordLayout:
-    """A class for records whose own class is not there: a NamedTuple, or a frozen dataclass."""
+    """Return a class for records whose class is missing: a NamedTuple, or a frozen dataclass."""
     if any(field.startswith("_") for field in fields):  # which fields of a NamedTuple must not
         plain = dataclasses.make_dataclass(name.name, list(fields), frozen=True, eq=False)
         return RecordLayout(name, "dataclass", plain, tuple(fields))

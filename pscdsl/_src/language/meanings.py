@@ -1,9 +1,9 @@
-"""Library functions as kernels see them: what `np.mean` means on traced arrays.
+"""Library functions as kernels see them: the meaning of `np.mean` on traced arrays.
 
-A `Meaning` is an ordinary Python function over values, declared under the names by which
-users know it.  The declaration says which parameters are operands that must come to one dtype;
-the body gets them as values of that dtype, whatever mixture of arrays, scalars, sizes and weak
-arrays was passed.  A body whose first parameter is called `here` gets the builder.
+A `Meaning` is an ordinary Python function over values, declared under the names by which users know
+it. The declaration names the parameters whose operands must come to one dtype; the body receives
+them as values of that dtype, whatever mixture of arrays, scalars, sizes and weak arrays was passed.
+A body whose first parameter is called `here` receives the builder.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from pscdsl.typing.dtypes import BF16, DEFAULT, I64, KEY, PYTHON, DType, Kind, i
 from pscdsl.typing.dtypes import dtype as named
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_sequence, is_slice, is_tuple
 
-# How messages speak of a static value: in the user's words, never by what it is in here.
+# Descriptions of static values in messages: in the user's words, never by internal names.
 #
-# A class whose instances stand for something of the user's has a method `description`. What has
-# none is a value of CPython's, written as Python writes it if it is short, or it is called by its
+# A class whose instances represent something of the user's has a method `description`. Values
+# without one are CPython's: short ones are written as Python writes them, others are named by their
 # class.
 
 
@@ -61,7 +61,7 @@ _CONTAINERS: Final[dict[type[Any], str]] = {
 
 
 def describe(value: object, depth: int = 0) -> str:
-    """A value for messages: arrays by their type, the rest by what it is."""
+    """Return a description for messages: arrays by their type, other values by their kind."""
     description = getattr(type(value), "description", None)
     if isinstance(value, Value | Weak) and description is None:
         return str(value.type)
@@ -104,7 +104,7 @@ def describe(value: object, depth: int = 0) -> str:
 
 
 def _name_of(value: object) -> str:
-    """The name by which the user knows a value; empty if it has none."""
+    """Return the name by which the user knows a value; empty if it has none."""
     name = getattr(value, "name", None)
     if not isinstance(name, str) or name.startswith("<"):
         return ""
@@ -119,7 +119,7 @@ def _written(value: object) -> str:
 
 
 def as_dtype(dtype: object) -> DType | None:
-    """Return the dtype that NumPy takes an argument for, None for None; a Failure if it is none."""
+    """Return the dtype that NumPy takes an argument for, None for None; otherwise a Failure."""
     if dtype is None or (isinstance(dtype, DType) and dtype is not KEY):
         return dtype
     found = meant_by(dtype) if isinstance(dtype, str) or is_dtype(dtype) else None
@@ -130,7 +130,7 @@ def as_dtype(dtype: object) -> DType | None:
 
 
 def _other_reading(dtype: object) -> str:
-    """What to write for a text that counts bits or names a byte order; empty for any other."""
+    """Return the replacement for a text that counts bits or has a byte order; empty if other."""
     if not isinstance(dtype, str):
         return ""
     if is_dtype_name(dtype) and dtype != KEY.name:
@@ -147,7 +147,7 @@ def _other_reading(dtype: object) -> str:
 
 
 def not_taken(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """What is wrong with a call of which no more is known."""
+    """Return the problem with a call about which nothing more is known."""
     given = [*map(describe, args), *(f"{name}={describe(x)}" for name, x in kwargs.items())]
     return f"does not take these arguments: {', '.join(given)}"
 
@@ -159,11 +159,11 @@ _ELSEWHERE: Final = {
     "low": ("minval",),
     "high": ("maxval",),
 }
-"""What parameters of PyTorch, and of NumPy's random numbers, are called here, if not alike."""
+"""The names here for parameters of PyTorch and of NumPy's random numbers, if they differ."""
 
 
 def near_keyword(name: str, known: Iterable[str]) -> str:
-    """The question whether another keyword is meant, empty if none is alike."""
+    """Return the question whether another keyword is meant, empty if none is alike."""
     names = sorted(known)
     near = [each for each in _ELSEWHERE.get(name, ()) if each in names]
     near = near or (get_close_matches(name, names, 1) if name else [])
@@ -171,7 +171,7 @@ def near_keyword(name: str, known: Iterable[str]) -> str:
 
 
 def shortened(text: str, limit: int = 200) -> str:
-    """A text for messages, cut short if it is long."""
+    """Return a text for messages, cut short if it is long."""
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
@@ -181,30 +181,30 @@ class _Omitted:
 
 
 OMITTED: Final[Any] = _Omitted()
-"""The default of a parameter that NumPy knows to be left out, which is not what None says."""
+"""The default of a parameter that NumPy treats as omitted, unlike None."""
 
 MEANINGS: dict[str, object] = {}
-"""What a qualified name such as `numpy.mean` or `pscdsl.scan` means in a kernel."""
+"""The meanings in kernels of qualified names such as `numpy.mean` or `pscdsl.scan`."""
 
 
 class Meaning:
     """One library function.
 
     together   parameters whose operands come to one dtype; a list or tuple counts by its items
-    alone      parameters that are arrays of their own dtype (indices, predicates): scalars and
+    alone      parameters that are arrays with independent dtypes (indices, predicates): scalars and
                weak arrays become values of their default dtype
-    weak       parameters where NumPy leaves a Python number what it is.  Everywhere else it makes
-               an array first, as it does of each list, and integers are i64 from then on
-    weak_items the same, also for the numbers in one list
-    cast       as `weak_items`, where NumPy casts the array of numbers afterwards: i64 to signed
-               integers alone
+    weak       parameters where NumPy keeps a Python number weak. Everywhere else it makes an array
+               first, as it does of each list, and integers are i64 from then on
+    weak_items also weak: the numbers in one list
+    cast       as `weak_items`, where NumPy casts the array of numbers afterwards: i64 only to
+               signed integers
     own        parameters that NumPy computes with before they meet others: bools stay bools there
-    keeps      parameters whose dtype the result has: what they meet is of no higher kind
-    result     whether the result is new memory: a `Result`, or what gives it for a call.  NumPy's
-               ufuncs make new memory, and so does what is not NumPy's; anything else that says
-               nothing may give back what it is given
-    lists      parameters where a list of numbers or arrays stands for the array that it makes
-    several    whether it takes several arrays in one list, of which each may be such a list
+    keeps      parameters that give the result its dtype: other operands are of no higher kind
+    result     the memory of the result: a `Result`, or a function that returns it for a call.
+               NumPy's ufuncs and functions that are not NumPy's make new memory; any other function
+               without this declaration may return an argument
+    lists      parameters where a list of numbers or arrays is converted to an array
+    several    whether it takes several arrays in one list, each of which may be such a list
     widens     whether operands of several dtypes meet in NumPy's `result_type`, and the result has
                that dtype and is computed in it
     """
@@ -257,7 +257,7 @@ class Meaning:
         self.__doc__ = body.__doc__
 
     def __getattr__(self, name: str) -> Any:
-        """What follows from the body's parameters, when it is first asked for.
+        """Compute an attribute that follows from the body's parameters, when it is first needed.
 
         There are hundreds of library functions, a program uses some, and looking takes time.
         """
@@ -308,14 +308,14 @@ class Meaning:
 
     @property
     def result(self) -> Declared:
-        """What the function gives back: a `Result`, or what gives it for a call."""
+        """The memory of the results: a `Result`, or a function that returns it for a call."""
         if self._result is None:
             new = not self.name.startswith("numpy.") or is_ufunc(self.name)
             self._result = Result.NEW if new else Result.UNKNOWN
         return self._result
 
     def result_of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Results:
-        """Return what a call gives back; `copy=` and `order=` are looked at as keywords."""
+        """Return the memory of a call's results; `copy=` and `order=` count as keywords."""
         result = self.result
         if not isinstance(result, Result):
             places = self._positional[1:] if self.wants_builder else self._positional
@@ -332,7 +332,7 @@ class Meaning:
 
     @property
     def makes_new(self) -> bool:
-        """Whether every call gives new memory, if it does not pass `copy=`."""
+        """Return whether every call makes new memory, if it does not pass `copy=`."""
         return isinstance(self.result, Result) and self.result.is_new
 
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -340,7 +340,7 @@ class Meaning:
         return self._applied(here, args, kwargs, widening=False)
 
     def of_mixed(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Apply to what a kernel says, whose dtypes meet as NumPy promotes them, if it is exact."""
+        """Apply to operands whose dtypes meet as NumPy promotes them, if that is exact."""
         if self.widens:
             return self._applied(here, args, kwargs, widening=True)
         return self.apply(here, args, kwargs)
@@ -403,14 +403,14 @@ class Meaning:
         def at(dtype: DType) -> Value:
             # Also where the kind has risen: the square root of a weak integer in f64 starts in f64.
             result: Value = self._with(arguments, [each.at(dtype) for each in weak])
-            # A place in an array, or a sum of small integers, comes out in a dtype of its own.
+            # The dtype of a place in an array, or of a sum of small integers, may differ.
             return result if result.dtype is dtype else Convert(dtype)(result)
 
         own = meets if first.dtype.kind is meets.kind else None
         return weakened(_builder(operands), first.dtype.kind, at, own)
 
     def _require_flag(self, name: str, argument: Any) -> None:
-        """Refuse what is not True or False; NumPy takes integers for them."""
+        """Refuse values other than True or False; NumPy takes integers for them."""
         is_flag = isinstance(argument, bool | int) or type(argument) is np.bool_
         may_be = is_flag or (argument is None and self._flags[name])
         if not may_be:
@@ -418,7 +418,7 @@ class Meaning:
             raise Failure(BadArguments(function=self.name, problem=problem))
 
     def _require_kinds(self, arguments: Mapping[str, Any], dtype: DType) -> None:
-        """Refuse what NumPy would compute, or give, in a dtype of a lower kind."""
+        """Refuse operands for which NumPy would compute, or return, in a dtype of a lower kind."""
         for name in self._of_a_kind:
             if arguments.get(name) is None or (kind := _kind(arguments[name])) is dtype.kind:
                 continue
@@ -430,7 +430,7 @@ class Meaning:
                 raise Failure(BadArguments(function=self.name, problem=problem))
 
     def _makes_i64(self, arguments: Mapping[str, Any], dtype: DType) -> bool:
-        """Whether NumPy makes an i64 array of integers among the operands, and leaves it one."""
+        """Return whether NumPy makes a lasting i64 array of integers among the operands."""
         if not meets_i64(dtype) or not self.name.startswith("numpy."):
             return False
         for name in self.operands:
@@ -444,7 +444,7 @@ class Meaning:
         return False
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter; a Failure where Python raises TypeError."""
+        """Return the arguments by parameter; a Failure where Python raises TypeError."""
         if self._simple and len(args) <= len(self._positional):
             arguments = dict(zip(self._positional, args, strict=False))
             fits = all(key in self._by_keyword and key not in arguments for key in kwargs)
@@ -460,9 +460,9 @@ class Meaning:
             raise Failure(finding) from None
 
     def _require_operands(self, name: str, argument: Any) -> None:
-        """A Failure if an array is asked for, and something is given that is none and holds none.
+        """Raise a Failure for an argument that should be an array, but neither is nor holds one.
 
-        None stands for an array that is left out, where that is the default.
+        None means an omitted array, where that is the default.
         """
         if argument is None and may_be_none(self.signature.parameters[name]):
             return
@@ -493,12 +493,12 @@ class Meaning:
 
 
 def may_be_none(parameter: inspect.Parameter) -> bool:
-    """Whether None may be passed for an array, which is then left out."""
+    """Return whether None may be passed for an array, which is then omitted."""
     return parameter.default is None or parameter.default is OMITTED
 
 
 def is_ufunc(name: str) -> bool:
-    """Whether NumPy's function of a qualified name is a ufunc, or a method of one."""
+    """Return whether NumPy's function of a qualified name is a ufunc, or a method of one."""
     found: Any = np
     for part in name.split(".")[1:]:
         found = getattr(found, part, None)
@@ -537,19 +537,19 @@ def function(
 
 
 def meets_i64(dtype: DType) -> bool:
-    """Whether these are integers that NumPy promotes where they meet i64."""
+    """Return whether these are integers that NumPy promotes where they meet i64."""
     return dtype.is_integer and dtype is not I64
 
 
 def require_no_integers(name: str, operands: Sequence[object], dtype: DType) -> None:
-    """Refuse integers of Python beside arrays of a dtype that NumPy promotes where they meet."""
+    """Refuse Python integers next to arrays of a dtype that NumPy promotes where they meet."""
     arrays = any(isinstance(operand, (Value, np.generic, np.ndarray)) for operand in operands)
     if arrays and meets_i64(dtype) and has_integers(operands):
         raise Failure(IntegersMakeAnArray(function=name, dtype=dtype))
 
 
 def has_integers(operand: object, weak_depth: int = -1) -> bool:
-    """Whether integers of Python, or sizes, stand deeper in lists than where they are weak."""
+    """Return whether Python integers, or sizes, are in lists deeper than where they are weak."""
     if is_sequence(operand):
         return any(has_integers(item, weak_depth - 1) for item in operand)
     whole = isinstance(operand, int | Dim) and not isinstance(operand, bool)
@@ -557,7 +557,7 @@ def has_integers(operand: object, weak_depth: int = -1) -> bool:
 
 
 def _kind(operand: Any) -> Kind:
-    """The highest kind among numbers and arrays."""
+    """Return the highest kind among numbers and arrays."""
     if is_sequence(operand):
         return max(map(_kind, operand), default=Kind.FLOAT)
     if isinstance(operand, Weak):
@@ -570,7 +570,7 @@ def _kind(operand: Any) -> Kind:
 
 
 def _in_dtype(result: object, dtype: DType) -> bool:
-    """Whether an array among the results has a dtype."""
+    """Return whether an array among the results has a dtype."""
     if is_sequence(result):
         return any(_in_dtype(item, dtype) for item in result)
     return isinstance(result, Value) and result.dtype is dtype
@@ -585,7 +585,7 @@ def _is_operand(x: object) -> bool:
 
 
 def _first_stranger(argument: Any) -> tuple[Any] | None:
-    """The first part of an argument that is no operand, if there is one."""
+    """Return the first part of an argument that is no operand, if there is one."""
     if not is_sequence(argument):
         return None if _is_operand(argument) else (argument,)
     return next(filter(None, map(_first_stranger, argument)), None)

@@ -1,4 +1,4 @@
-"""Kernels in other processes: by name, as functions, or made there again of what has a name."""
+"""Kernels in other processes: by name, as functions, or made again of objects with a name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def by_name(kernel: Any, function: Any, make: Callable[[Any], Any]) -> str | tuple[Any, ...]:
-    """How a kernel is pickled that is made of a function; a PicklingError if no name leads to it.
+    """Reduce a kernel made of a function, for pickling; a PicklingError if it has no name.
 
     `make` makes it of the function, or of another kernel of that.
     """
@@ -36,7 +36,7 @@ def by_name(kernel: Any, function: Any, make: Callable[[Any], Any]) -> str | tup
 
 
 def object_by_name(value: Any) -> str:
-    """How something that decorates a function is pickled."""
+    """Reduce an object that decorates a function to its name, for pickling."""
     module, name = _name_of(value)
     if _found(module, name) is value:
         return name
@@ -47,7 +47,7 @@ def object_by_name(value: Any) -> str:
 
 
 def made_again(again: tuple[Any, ...] | None, make: Callable[[Any], Any] | None) -> tuple[Any, ...]:
-    """How a kernel is pickled that a function makes of others, and `make` changes."""
+    """Reduce a kernel that a function makes of others, and that `make` changes, for pickling."""
     if again is None:
         raise PicklingError("a kernel that is made of others inside of pscdsl cannot be pickled")
     return again if make is None else (make, (_Again(*again),))
@@ -68,7 +68,7 @@ def _name_of(value: Any) -> tuple[str, str]:
 
 
 def _found(module: str, name: str) -> Any:
-    """What a name stands for in a loaded module; None if it stands for nothing."""
+    """Return the object that a name is bound to in a loaded module; None if there is none."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

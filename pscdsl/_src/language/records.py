@@ -1,4 +1,4 @@
-"""Records: `psc.Record`, and how records are taken apart and put together at every call."""
+"""Records: `psc.Record`, and flattening and rebuilding of records at every call."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeAlias, cast, dataclass_transform
 
-# Records as containers: how they are taken apart and put together, at every call.
+# Records as containers: flattening and rebuilding them, at every call.
 #
-# What stands here needs no more than the class, as Python has it: NamedTuples, and frozen data
-# classes, `psc.Record` among them.
+# The functions here need only the Python class: NamedTuples, and frozen data classes, `psc.Record`
+# among them.
 
 
 Ways: TypeAlias = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
 
 
 def field_names(cls: type[Any]) -> tuple[str, ...] | None:
-    """The fields of a record in order; None if the class is no record of these kinds."""
+    """Return the fields of a record in order; None if the class is no record of these kinds."""
     if tuple in cls.__mro__:
         return getattr(cls, "_fields", None)
     parameters = getattr(cls, "__dataclass_params__", None)
@@ -29,7 +29,7 @@ def field_names(cls: type[Any]) -> tuple[str, ...] | None:
 
 
 def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
-    """The fields of a data class whose construction does nothing but set them; None of another."""
+    """Return the fields of a data class whose construction only sets them; None for others."""
     parameters = vars(cls).get("__dataclass_params__")
     if parameters is None or not parameters.init or hasattr(cls, "__post_init__"):
         return None
@@ -45,7 +45,7 @@ def plain_fields(cls: type[Any]) -> tuple[str, ...] | None:
 
 
 def ways_of_container(cls: type[Any], names: Sequence[str]) -> Ways:
-    """What takes an instance apart, (children, rest), and what makes one of (rest, children)."""
+    """Return the functions that flatten an instance, into (children, rest), and rebuild it."""
 
     def made(rest: Any, items: Any) -> Any:
         del rest
@@ -68,14 +68,14 @@ def ways_of_container(cls: type[Any], names: Sequence[str]) -> Ways:
 
 
 def register(cls: type[Any], register_class: Callable[..., None]) -> None:
-    """Tell `register_class` of a class of records; what a NamedTuple is, it knows."""
+    """Register a class of records with `register_class`, which knows NamedTuples already."""
     names = field_names(cls)
     if names is not None and tuple not in cls.__mro__:
         register_class(cls, *ways_of_container(cls, names))
 
 
 def construct_container(cls: type[Any], names: Sequence[str], values: Sequence[Any]) -> Any:
-    """An instance with these fields, as they are."""
+    """Return an instance with these fields, as they are."""
     if tuple in cls.__mro__:
         return cls(*values)
     made = object.__new__(cls)  # its fields were checked when the program was
@@ -89,7 +89,7 @@ def construct_container(cls: type[Any], names: Sequence[str], values: Sequence[A
 
 @dataclass(frozen=True)
 class Sizes:
-    """What stands in the brackets of `Layer["d h"]`; no string, which would name a type."""
+    """The text in the brackets of `Layer["d h"]`; not a string, which would name a type."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""What a library function gives back: memory of its own, or what may be its arguments'."""
+"""The memory of library functions' results: new, or possibly that of arguments."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pscdsl.typing.python_containers import is_sequence
 
 
 class Result(Enum):
-    """The memory of a result.  What is not known to be new may be an argument, or a view of one.
+    """The memory of a result, which may be an argument or a view of one unless known to be new.
 
-    New memory is shared with nobody: with no argument, and with no other part of the result.
+    New memory is not shared: neither with an argument nor with another part of the result.
     """
 
     UNKNOWN = "may be an argument, or a view of one"
@@ -25,14 +25,14 @@ class Result(Enum):
     def __init__(self, _: str) -> None:
         self.is_new = self.name in ("NEW", "ARRAY", "IN_C_ORDER")
         self.scalars = self.name == "NEW"
-        """Whether what has no axes is a scalar, which no name can change for another."""
+        """Whether a result without axes is an immutable scalar."""
         self.in_c_order = self.name == "IN_C_ORDER"
 
 
 Results: TypeAlias = "Result | tuple[Result, ...]"
-"""What a call gives: one result, or one for each of its parts."""
+"""The results of a call: one, or one for each of its parts."""
 OfCall: TypeAlias = Callable[[Mapping[str, Any]], Results]
-"""What a call gives, by the arguments that it passes, under the names of their parameters."""
+"""Returns the results of a call, given its arguments by the names of their parameters."""
 Declared: TypeAlias = Result | OfCall
 
 
@@ -42,5 +42,5 @@ def new_if(holds: Callable[[Mapping[str, Any]], bool]) -> OfCall:
 
 
 def has_axes(x: object) -> bool:
-    """Whether an argument is an array with axes, or a list of what makes one."""
+    """Return whether an argument is an array with axes, or a list that becomes one."""
     return is_sequence(x) or getattr(x, "ndim", 0) > 0

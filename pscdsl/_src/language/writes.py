@@ -1,7 +1,7 @@
 """Parameters that a kernel writes to: `@psc.kernel(writes=("A", "B"))`.
 
-A kernel that writes is a pure program with further results: after what it returns, the final
-content of each such parameter.  Callers store these into the arguments: `kernels/writing.py` in
+A kernel that writes is a pure program with further results: after its own results, the final
+content of each such parameter. Callers store these into the arguments: `kernels/writing.py` in
 calls from Python, `frontend/interpreter/writing.py` in calls from other kernels.
 """
 
@@ -23,12 +23,12 @@ Writes: TypeAlias = str | Sequence[str]
 
 
 def named(writes: object) -> tuple[object, ...]:
-    """The parameters that an option names, one or several; `written` says if they are none."""
+    """Return the parameters that an option names, one or several; `written` checks them."""
     return tuple(writes) if is_sequence(writes) else (writes,)
 
 
 def written(signature: Signature, writes: Sequence[object]) -> tuple[str, ...]:
-    """The parameters that are written, in their own order; a Failure if they cannot be."""
+    """Return the parameters that are written, in their own order; a Failure if they cannot be."""
     by_name = {parameter.name: parameter for parameter in signature.parameters}
     for each in writes:
         if not isinstance(each, str):
@@ -42,12 +42,12 @@ def written(signature: Signature, writes: Sequence[object]) -> tuple[str, ...]:
 
 
 def writable(parameter: Parameter) -> bool:
-    """Whether a parameter can be declared to be written."""
+    """Return whether a parameter can be declared to be written."""
     return not _problem(parameter)
 
 
 def _problem(parameter: Parameter) -> str:
-    """Why a parameter cannot be written; empty if it can."""
+    """Return why a parameter cannot be written; empty if it can."""
     spec = parameter.spec
     if not isinstance(spec, ArraySpec) or spec.python or spec.dtype is KEY:
         parts = "records, tuples, lists, dicts and keys"
@@ -64,7 +64,7 @@ def _refused(problem: str) -> Failure:
 
 
 def functional(signature: Signature, writes: Sequence[object]) -> Signature:
-    """The signature with the written parameters' types after that of the result.
+    """Return the signature with the written parameters' types after that of the result.
 
     Where nothing is returned, they are all that there is, and one alone is in no tuple.
     """
@@ -74,7 +74,7 @@ def functional(signature: Signature, writes: Sequence[object]) -> Signature:
     specs = tuple([each.spec for each in signature.parameters if each.name in names])
     own = signature.result
     result: Spec | None
-    if own is None:  # it is what the body gives
+    if own is None:  # the body determines it
         result = None
     elif not isinstance(own, NoneSpec):
         result = TupleSpec((own, *specs))
@@ -84,7 +84,7 @@ def functional(signature: Signature, writes: Sequence[object]) -> Signature:
 
 
 def own_type(found: Type | None, count: int) -> Type | None:
-    """What a program returns, without the arrays that it writes; `found` has both."""
+    """Return the type of a program's result without its written arrays; `found` has both."""
     if not count or found is None:
         return found
     if isinstance(found, TupleType) and len(found.items) > count:
@@ -93,7 +93,7 @@ def own_type(found: Type | None, count: int) -> Type | None:
 
 
 def own_result(signature: Signature) -> Spec | None:
-    """What a function is declared to return, without the arrays that it writes."""
+    """Return the declared result of a function, without the arrays that it writes."""
     found, count = signature.result, len(signature.writes)
     if not count or found is None:
         return found
@@ -103,7 +103,7 @@ def own_result(signature: Signature) -> Spec | None:
 
 
 def split(found: Any, count: int) -> tuple[Any, Sequence[Any]]:
-    """The result and the arrays, `count` of them, that the functional form gave together."""
+    """Return the result and the `count` arrays that the functional form returned together."""
     if not is_tuple(found):
         return None, (found,)
     parts: tuple[Any, ...] = found

@@ -38,14 +38,14 @@ class TextPosition:
     column: int
 
     def within(self, span: Span) -> bool:
-        """Whether a span covers it; its end counts, where a cursor behind a name stands."""
+        """Return whether a span covers it; the end counts, as a cursor may be behind a name."""
         start, end = (span.line, span.column), (span.end_line, span.end_column)
         return span.path == self.path and start <= (self.line, self.column) <= end
 
 
 @dataclass
 class Documents:
-    """What the editor has open, and how it counts columns."""
+    """The open documents of the editor, and its unit of columns."""
 
     workspace: Workspace
     encoding: str = "utf-16-le"
@@ -59,7 +59,7 @@ class Documents:
         self.encoding = _WIDTHS[types.PositionEncodingKind(kind or "utf-16")]
 
     def file(self, uri: str) -> str | None:
-        """The real path of the file, or of the notebook of the cell, that a URI names."""
+        """Return the real path of the file, or of the cell's notebook, that a URI names."""
         for path, cells in self.cells.items():
             if uri in cells:
                 return path
@@ -67,7 +67,7 @@ class Documents:
         return None if found is None else resolved(found)
 
     def shown(self, uri: str) -> str | None:
-        """The path by which findings name the text that a URI stands for."""
+        """Return the path in findings of the text with a URI."""
         for path, cells in self.cells.items():
             if uri in cells:
                 return cell_path(shown_path(path), cells.index(uri) + 1)
@@ -75,7 +75,7 @@ class Documents:
         return None if file is None else shown_path(file)
 
     def uri(self, shown: str) -> str:
-        """The URI of the text that a path in a finding stands for."""
+        """Return the URI of the text with a path from a finding."""
         file, cell = split_cell(shown)
         path = resolved(file)
         cells = self.cells.get(path, [])
@@ -84,18 +84,18 @@ class Documents:
         return self.uris.get(path) or from_fs_path(path) or ""
 
     def lines(self, shown: str) -> tuple[str, ...]:
-        """The lines of a text."""
+        """Return the lines of a text."""
         return split_lines(self.workspace.text(shown))
 
     def range(self, span: Span) -> types.Range:
-        """The range of a span."""
+        """Return the range of a span."""
         lines = self.lines(span.path)
         ends = (span.line, span.column), (span.end_line, max(span.end_column, 1))
         start, end = (self._position(lines, *each) for each in ends)
         return types.Range(start, end)
 
     def place(self, uri: str, position: types.Position) -> TextPosition | None:
-        """The place at a position."""
+        """Return the place at a position."""
         shown = self.shown(uri)
         if shown is None:
             return None
@@ -108,7 +108,7 @@ class Documents:
         )
 
     def span(self, uri: str, range_: types.Range) -> Span | None:
-        """The span of a range."""
+        """Return the span of a range."""
         start, end = self.place(uri, range_.start), self.place(uri, range_.end)
         if start is None or end is None:
             return None
@@ -121,7 +121,7 @@ class Documents:
 
 
 def encoded(text: str) -> bytes:
-    """A program as it would be on disk: in the encoding that its first lines name, or UTF-8."""
+    """Return a program as on disk: in the encoding that its first lines name, or UTF-8."""
     data = text.encode("utf-8", "surrogatepass")
     try:
         return text.encode(encoding_of(data))
@@ -130,12 +130,12 @@ def encoded(text: str) -> bytes:
 
 
 def notebook(cells: list[tuple[bool, str]]) -> bytes:
-    """A notebook of cells, of which those are Python that are said to be."""
+    """Return a notebook of cells, each with whether it is Python."""
     kinds = ("raw", "code")
     document = [{"cell_type": kinds[is_python], "source": text} for is_python, text in cells]
     return json.dumps({"nbformat": 4, "metadata": {}, "cells": document}).encode()
 
 
 def is_checked(path: str) -> bool:
-    """Whether a file is a program or a notebook."""
+    """Return whether a file is a program or a notebook."""
     return path.endswith((".py", SUFFIX)) and not os.path.isdir(path)

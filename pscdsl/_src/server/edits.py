@@ -1,11 +1,11 @@
-"""The files of a check after an edit: what stays known of the other files.
+"""The files of a check after an edit, and the facts about other files that remain valid.
 
-What a file writes is looked up by its own text and by what the names that it imports stand for.
-The body of a function says nothing of the latter, unless it declares names global.  So while edits
-change such bodies alone, what the other files write stays known.
+The writes of a file depend on its text and on the values of the names that it imports. The body of
+a function does not affect the latter, unless it declares names global. So while edits change only
+such bodies, the writes of the other files remain valid.
 
-A kernel of the edited file is not checked again if everything but functions that nothing mentions
-is written as it was, line by line: it has looked at nothing that is another one now.
+A kernel of the edited file is not checked again if all lines are unchanged except those of
+functions that nothing mentions: then all that it has read is the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COMPUTED = re.compile(r"\b(?:globals|vars|getattr)\b")
 
 
 class Edits:
-    """The edits since files of which it is known what they write."""
+    """The edits since the last files whose writes are known."""
 
     def __init__(self) -> None:
         self._base: Files | None = None
@@ -51,7 +51,7 @@ class Edits:
     def changed(
         self, files: Files, contents: Mapping[str, bytes], reread: Sequence[str] = ()
     ) -> Files:
-        """The same files with other contents in some, and some as they are on disk now."""
+        """Return these files with other contents in some, and some reread from disk."""
         if "writes" in vars(files):
             self._base, self._since = files, set()
         self._since.update(contents, reread)
@@ -81,7 +81,7 @@ class _KeptSources(SourceNames):
 
 
 def _same_kernels(base: Files, made: Files) -> bool:
-    """Whether calls of kernels are looked at in both, or in none."""
+    """Return whether calls of kernels are searched in both, or in neither."""
     return bool(base.marked("writes")) == bool(made.marked("writes"))
 
 
@@ -93,7 +93,7 @@ def _same_outline(base: Files, made: Files, path: str) -> bool:
 
 
 def _outline(source: Source) -> list[str]:
-    """The text of a module without the bodies of its functions, statement by statement."""
+    """Return the text of a module without the bodies of its functions, statement by statement."""
     found: list[str] = []
     rows = source.lines
     for statement in source.tree.body:
@@ -114,7 +114,7 @@ def _outline(source: Source) -> list[str]:
 
 
 def unaffected(before: Checked, files: Files) -> dict[str, Held]:
-    """The kernels of a file of which a check would find the same as before, by name."""
+    """Return the kernels of a file whose findings remain the same, by name."""
     try:
         old, new = before.files.source(before.path), files.source(before.path)
     except Failure:
@@ -127,7 +127,7 @@ def unaffected(before: Checked, files: Files) -> dict[str, Held]:
         return {}
     libraries = (question.partition(" ") for question, _ in before.reads.searches)
     if any(kind == "patches" and files.writes.patches(name) for kind, _, name in libraries):
-        return {}  # which of it counts depends on all attributes that a file has
+        return {}  # its effect depends on all attributes of a file
     read = {path for path, _ in others}
     if any(not read.isdisjoint(files.mentioning(name)) for name in names):
         return {}
@@ -137,12 +137,12 @@ def unaffected(before: Checked, files: Files) -> dict[str, Held]:
     return {
         name: held
         for name, held in found.items()
-        if not isinstance(held.definition, MadeDefinition)  # what a function makes is asked anew
+        if not isinstance(held.definition, MadeDefinition)  # these are read again
     }
 
 
 def both(reads: Reads, before: Reads) -> Reads:
-    """What a check has read, and what an earlier one had that is still so."""
+    """Merge the reads of a check with those of an earlier one that still hold."""
     return Reads(
         tuple({**dict(before.contents), **dict(reads.contents)}.items()),
         tuple({**dict(before.answers), **dict(reads.answers)}.items()),
@@ -151,7 +151,7 @@ def both(reads: Reads, before: Reads) -> Reads:
 
 
 def _edited(old: Source, new: Source) -> set[str] | None:
-    """The functions in which alone two texts differ, and which nothing else in them mentions."""
+    """Return the only functions in which two texts differ, if nothing else mentions them."""
     before, after = [*_statements(old)], [*_statements(new)]
     if len(before) != len(after):
         return None
@@ -185,7 +185,7 @@ def _edited(old: Source, new: Source) -> set[str] | None:
 
 
 def _statements(source: Source) -> Iterator[tuple[int, str, object]]:
-    """The statements of a module, each with the lines above it that belong to none."""
+    """Yield the statements of a module, each with the lines above it that belong to none."""
     end = 0
     for statement in source.tree.body:
         last = statement.end_lineno or statement.lineno

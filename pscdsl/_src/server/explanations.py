@@ -1,4 +1,4 @@
-"""What the codes mean: pages that findings link to, and summaries."""
+"""The meanings of codes: pages that findings link to, and summaries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Explanations:
         return TemporaryDirectory(prefix="pscdsl-codes-", ignore_cleanup_errors=True)
 
     def uri(self, kind: type[Diagnostic]) -> str | None:
-        """The URI of the page about a kind of finding."""
+        """Return the URI of the page about a kind of finding."""
         if self.site:
             return f"{self.site}/reference/codes/{kind.code}/"
         try:
@@ -40,17 +40,17 @@ class Explanations:
 
 
 def kind_of(code: str) -> type[Diagnostic] | None:
-    """The kind of finding with a code."""
+    """Return the kind of finding with a code."""
     return next((kind for kind in all_kinds() if kind.code == code.upper()), None)
 
 
 def page(kind: type[Diagnostic]) -> str:
-    """What `pscdsl explain` prints."""
+    """Return the output of `pscdsl explain`."""
     return f"# {kind.code}: {kind.explanation()}\n"
 
 
 def first_paragraph(kind: type[Diagnostic]) -> str:
-    """The title of a code, and what it means in short."""
+    """Return the title of a code and the first paragraph of its explanation."""
     title, _, rest = kind.explanation().partition("\n\n")
     head = f"**{kind.code}**: {title}"
     paragraph = rest.partition("\n\n")[0]

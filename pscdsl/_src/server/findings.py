@@ -1,4 +1,4 @@
-"""Findings as an editor shows them, and what it offers to do about them."""
+"""Findings as an editor shows them, and the actions that it offers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _IGNORED = re.compile(r"#\s*psc\s*:\s*ignore\s*\[[^\]]*(?=\])")
 def shown(
     documents: Documents, explanations: Explanations, finding: Diagnostic
 ) -> types.Diagnostic:
-    """A finding as the protocol has it."""
+    """Return a finding in the protocol's form."""
     place = Span(finding.span.path, 1, 1, 1, 1) if finding.span is NOWHERE else finding.span
     page = explanations.uri(type(finding))
     unneeded = isinstance(finding, _UNNEEDED)
@@ -62,7 +62,7 @@ def _message(finding: Diagnostic) -> str:
 def _related(
     documents: Documents, finding: Diagnostic
 ) -> Iterator[types.DiagnosticRelatedInformation]:
-    """The other places of a finding, then the calls that led to it."""
+    """Yield the other places of a finding, then the calls that led to it."""
     notes = [(label.span, label.text) for label in finding.labels]
     notes += [(call, "in this call") for call in finding.span.frames()[1:]]
     for span, text in notes:
@@ -72,13 +72,13 @@ def _related(
             yield types.DiagnosticRelatedInformation(location, said)
 
 
-# What to do about them.
+# The actions for findings.
 
 
 def actions(
     documents: Documents, checked: Checked, params: types.CodeActionParams
 ) -> Iterator[types.CodeAction]:
-    """The actions for a range: fixes that a check confirms, suppressions, and all fixes at once."""
+    """Yield the actions for a range: fixes that a check confirms, suppressions, and all fixes."""
     asked = params.context.only
     uri = params.text_document.uri
     span = documents.span(uri, params.range)
@@ -100,13 +100,13 @@ def actions(
 
 
 def _wants(asked: Sequence[types.CodeActionKind | str] | None, kind: str) -> bool:
-    """Whether a kind of action, or one that includes it, is among those asked for."""
+    """Return whether a kind of action, or one that includes it, is among those asked for."""
     kinds = [str(getattr(each, "value", each)) for each in asked or ()]
     return not kinds or any(kind == each or kind.startswith(f"{each}.") for each in kinds)
 
 
 def _reported(documents: Documents, checked: Checked, asked: Span) -> list[Diagnostic]:
-    """What is reported on some lines; where there are fixes, they are tried first."""
+    """Return the findings on some lines; if there are fixes, only those confirmed by a check."""
     for confirmed in (False, True):
         found = documents.workspace.reported(checked, confirmed=confirmed)
         here = [each for each in found if _meets(each.span, asked)]
@@ -116,7 +116,7 @@ def _reported(documents: Documents, checked: Checked, asked: Span) -> list[Diagn
 
 
 def _meets(finding: Span, asked: Span) -> bool:
-    """Whether some line of a finding is among those that are asked for."""
+    """Return whether some line of a finding is among those that are asked for."""
     return (
         finding.path == asked.path
         and finding.line <= asked.end_line
@@ -166,7 +166,7 @@ def _edit(documents: Documents, fix: Fix) -> types.WorkspaceEdit:
 
 
 def _suppression(documents: Documents, finding: Diagnostic) -> types.TextEdit | None:
-    """The edit that ignores a finding where it stands, at the end of its logical line."""
+    """Return the edit that ignores a finding at the end of its logical line."""
     path, row = finding.span.path, finding.span.line
     text = documents.workspace.text(path)
     lines = split_lines(text)
@@ -187,7 +187,7 @@ def _suppression(documents: Documents, finding: Diagnostic) -> types.TextEdit | 
 
 
 def _whole(documents: Documents, path: str, text: str) -> types.TextEdit:
-    """The edit that puts another text in the place of a text, as small as its lines allow."""
+    """Return the edit that replaces a text by another, as small as its lines allow."""
     old, new = documents.lines(path), split_lines(text)
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:

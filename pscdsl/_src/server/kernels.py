@@ -1,4 +1,4 @@
-"""What is known of kernels: types of names, signatures, costs; as hovers, hints and lenses."""
+"""Facts about kernels: types of names, signatures, costs; as hovers, hints and lenses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.diagnostics import Failure, Span, plainly
 
 _MOST = 3
-"""More types of one name, for as many choices, are not shown."""
+"""The most types of one name, for several choices, that are shown."""
 _MOST_CHOICES = 8
-"""So many choices are looked at to know what a kernel costs."""
+"""The most choices that are examined for the cost of a kernel."""
 _LONGEST = 60
-"""Longer types are cut off where they stand in the code."""
+"""The longest type that is shown within the code in full."""
 
 
 # The types of names.
@@ -40,7 +40,7 @@ class Typed:
 
 
 def typed_names(checked: Checked) -> list[Typed]:
-    """The names that kernels bind, and the functions that they enter, in order."""
+    """Return the names that kernels bind, and the functions that they enter, in order."""
     found: dict[Span, Typed] = {}
     for _, definition in checked.kernels:
         types: dict[ast.Name, dict[str, None]] = {}
@@ -58,7 +58,7 @@ def typed_names(checked: Checked) -> list[Typed]:
 
 
 def _type_of(value: object) -> Iterator[str]:
-    """The type of a value in which there are arrays; nothing for any other."""
+    """Yield the type of a value with arrays; nothing for any other."""
     here = Program().current
     try:
         found, tree = flatten(here, value, "a name")
@@ -72,7 +72,7 @@ def _type_of(value: object) -> Iterator[str]:
 
 
 def signature(definition: Definition) -> str | None:
-    """The parameters and the result of a kernel, also of one that does not declare it."""
+    """Return the parameters and the result of a kernel, also an undeclared one."""
     try:
         shown = definition.shown()
     except (Failure, Poisoned):
@@ -83,7 +83,7 @@ def signature(definition: Definition) -> str | None:
 
 
 def result(definition: Definition) -> str | None:
-    """The type that a kernel's result was found to have, if it is one for all choices."""
+    """Return the inferred type of a kernel's result, if it is the same for all choices."""
     types = {
         None if program.result is None else str(program.result)
         for _, program in _programs(definition)
@@ -92,7 +92,7 @@ def result(definition: Definition) -> str | None:
 
 
 def _programs(definition: Definition) -> Iterator[tuple[str, Function]]:
-    """The programs of what a signature leaves open, with the choice in words."""
+    """Yield the programs of the choices that a signature leaves open, with the choices in words."""
     try:
         choices = definition.tried().choices() or []
     except (Failure, Poisoned):
@@ -106,7 +106,7 @@ def _programs(definition: Definition) -> Iterator[tuple[str, Function]]:
 
 
 def costs(definition: Definition) -> dict[Cost, str]:
-    """What a kernel costs, with the first choice for which it costs that."""
+    """Return the costs of a kernel, each with the first choice that has it."""
     found: dict[Cost, str] = {}
     for choice, program in _programs(definition):
         try:
@@ -117,7 +117,7 @@ def costs(definition: Definition) -> dict[Cost, str]:
 
 
 def cost_text(definition: Definition) -> str | None:
-    """What a kernel costs, on one line."""
+    """Return the cost of a kernel, on one line."""
     found = costs(definition)
     parts = [f"{_number(each.flops)} flops, {_number(each.bytes)} bytes" for each in found]
     if len(found) == 1:
@@ -134,7 +134,7 @@ def _number(size: object) -> str:
 
 
 def hover(checked: Checked, place: TextPosition, line: str) -> tuple[str, Span | None] | None:
-    """What is said of what stands at a place, in Markdown, and where it stands."""
+    """Return the hover text for a place, in Markdown, and the span that it is about."""
     for found in CODE.finditer(line):
         first, last = found.start() + 1, found.end() + 1
         if first <= place.column <= last and "psc" in line[: found.start()].rpartition("#")[2]:
@@ -175,7 +175,7 @@ def _name_at(source: Source, place: TextPosition) -> ast.Name | ast.arg | None:
 
 
 def _of_name(checked: Checked, source: Source, place: TextPosition, name: str) -> str | None:
-    """The type of a local name or parameter; of another name, the kernel that it stands for."""
+    """Return the type of a local name or parameter, or the kernel that another name is bound to."""
     function = _function_at(source, place)
     if function is not None:
         inside = source.span(function)
@@ -212,7 +212,7 @@ def _parameter(definition: Definition, name: str) -> str | None:
 
 
 def _function_at(source: Source, place: TextPosition) -> ast.AST | None:
-    """The innermost function statement around a place."""
+    """Return the innermost function statement around a place."""
     found: ast.AST | None = None
     for node in ast.walk(source.tree):
         if isinstance(node, FunctionStatement) and place.within(source.span(node)):
@@ -230,11 +230,11 @@ class InlayText:
     place: TextPosition
     text: str
     full: str
-    """The same where it is too long."""
+    """The full text if it is too long."""
 
 
 def hints(checked: Checked, path: str) -> Iterator[InlayText]:
-    """The types of the names that are bound in a text, and the results that are not declared."""
+    """Yield the types of the names that are bound in a text, and the undeclared results."""
     source = checked.source
     if source is None:
         return
@@ -262,7 +262,7 @@ def _hint(place: TextPosition, text: str) -> InlayText:
 
 
 def _end_of_parameters(source: Source, node: FunctionStatement) -> TextPosition | None:
-    """Behind the bracket that closes the parameters."""
+    """Return the place after the bracket that closes the parameters."""
     spec = node.args
     inner: list[ast.AST] = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *spec.defaults]
     inner += [each for each in (spec.vararg, spec.kwarg, *spec.kw_defaults) if each is not None]
@@ -279,7 +279,7 @@ def _end_of_parameters(source: Source, node: FunctionStatement) -> TextPosition 
 
 
 def lenses(checked: Checked, path: str) -> Iterator[tuple[Span, Kernel]]:
-    """The kernels of a text, with the places above which a lens is shown."""
+    """Yield the kernels of a text, with the places above which a lens is shown."""
     for name, definition in checked.kernels:
         span = definition.name_place
         if span.path == path:

@@ -1,7 +1,7 @@
-"""The protocol: requests and notifications, and what is answered and sent.
+"""The protocol: requests and notifications, and the answers.
 
-Everything runs in the event loop.  A check is the longest that it is busy without looking at what
-has come in: texts that change meanwhile make what would be checked next superfluous.
+Everything runs in the event loop. A check is the longest period without reading input: texts that
+change meanwhile make the next check superfluous.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WATCHED = ("**/*.py", "**/*.ipynb", "**/pyproject.toml", "**/*.json")
 
 
 class Server(LanguageServer):
-    """The state of a session, and what is done after changes."""
+    """The state of a session, and the reactions to changes."""
 
     def __init__(self, version: str) -> None:
         cells = types.NotebookDocumentFilterWithCells(
@@ -87,7 +87,7 @@ class Server(LanguageServer):
             self.later(path)
 
     def saved(self, uri: str) -> None:
-        """Compare the disk with what was read, and check what was saved."""
+        """Compare the disk with the files that were read, and check the saved file."""
         self.files.look()
         self.later(self.documents.file(uri))
 
@@ -112,7 +112,7 @@ class Server(LanguageServer):
             self.later()
 
     def later(self, first: str | None = None) -> None:
-        """Check what is open soon, and what was edited first."""
+        """Check the open documents soon, and the edited one first."""
         if self._task is not None:
             self._task.cancel()
         self._task = asyncio.get_running_loop().create_task(self._check_all(first))
@@ -127,7 +127,7 @@ class Server(LanguageServer):
                     self.publish()
             except Exception:
                 self.tell(traceback.format_exc())
-            await asyncio.sleep(0.001)  # what came in meanwhile may make the rest superfluous
+            await asyncio.sleep(0.001)  # input in the meantime may make the rest superfluous
         try:
             self.publish()
         except Exception:
@@ -135,11 +135,11 @@ class Server(LanguageServer):
         await asyncio.sleep(_IDLE)
         gc.collect()
         if not self._is_settled:
-            gc.freeze()  # the project's trees stay, and are not gone through again
+            gc.freeze()  # the project's trees stay, so the collector skips them
             self._is_settled = True
 
     def publish(self) -> None:
-        """Send what has changed of what is reported."""
+        """Send the changes of the reported findings."""
         found: dict[str, list[types.Diagnostic]] = {}
         for path, uri in self.documents.uris.items():
             found.update((each, []) for each in self.documents.cells.get(path, [uri]))
@@ -159,26 +159,26 @@ class Server(LanguageServer):
     # Answers.
 
     def checked(self, uri: str) -> Checked | None:
-        """What is found in a document that is open."""
+        """Return the check of a document that is open."""
         path = self.documents.file(uri)
         return self.files.check(path) if path in self.files.buffers else None
 
     def asked(
         self, uri: str, position: types.Position
     ) -> tuple[Checked, TextPosition] | tuple[None, None]:
-        """What is found in an open document, and a place in it."""
+        """Return the check of an open document, and a place in it."""
         checked, place = self.checked(uri), self.documents.place(uri, position)
         return (None, None) if checked is None or place is None else (checked, place)
 
     def position(self, place: TextPosition) -> types.Position:
-        """A place as the protocol has it."""
+        """Return a place in the protocol's form."""
         span = Span(place.path, place.line, place.column, place.line, place.column)
         return self.documents.range(span).start
 
     def size_name(
         self, uri: str, position: types.Position
     ) -> tuple[str, list[Span], TextPosition] | None:
-        """The name of a size at a position, and its places."""
+        """Return the name of a size at a position, and its places."""
         checked, place = self.asked(uri, position)
         source = None if checked is None else checked.source
         if source is None or place is None:
@@ -188,18 +188,18 @@ class Server(LanguageServer):
 
 
 def serve(version: str) -> None:
-    """Serve an editor over standard input and output until it says that this is enough."""
+    """Serve an editor over standard input and output until it asks to exit."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may be written among the answers
     logging.getLogger("pygls").setLevel(logging.ERROR)
     server = made(version)
     gc.collect()
-    gc.freeze()  # what is loaded stays
+    gc.freeze()  # loaded modules stay
     server.start_io(sys.stdin.buffer, answers)
 
 
 def made(version: str) -> Server:
-    """A server with all that it answers to."""
+    """Return a server with all its handlers."""
     server = Server(version)
     _sync(server)
     _notebooks(server)

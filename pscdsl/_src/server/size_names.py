@@ -22,7 +22,7 @@ _MEASURES = frozenset("flops bytes arguments results peak memory gradient".split
 
 
 def occurrences(source: Source, place: TextPosition) -> tuple[str, list[Span]] | None:
-    """The name of a size at a place, and all of its places in the same kernel.
+    """Return the name of a size at a place, and all of its places in the same kernel.
 
     Those in annotations come first, in order.
     """
@@ -37,19 +37,19 @@ def occurrences(source: Source, place: TextPosition) -> tuple[str, list[Span]] |
 
 
 def is_name(text: str) -> bool:
-    """Whether a size may have this name."""
+    """Return whether a size may have this name."""
     return text.isidentifier() and not keyword.iskeyword(text) and not text.startswith("_")
 
 
 def _scopes(source: Source) -> Iterator[ast.stmt]:
-    """The outermost functions and classes; names mean the same in all of one."""
+    """Yield the outermost functions and classes; a name has one meaning in each."""
     for node in source.tree.body:
         if isinstance(node, FunctionStatement | ast.ClassDef):
             yield node
 
 
 def _in_scope(source: Source, scope: ast.stmt) -> Iterator[tuple[str, Span]]:
-    """The names of sizes in annotations and budgets."""
+    """Yield the names of sizes in annotations and budgets."""
     for annotation in sorted(_annotations(scope), key=lambda node: (node.lineno, node.col_offset)):
         for node in ast.walk(annotation):
             if isinstance(node, ast.Subscript) and not _is_literal(node.value):
@@ -79,12 +79,12 @@ def _annotations(scope: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _is_literal(node: ast.expr) -> bool:
-    """Whether texts in its brackets are values: `Literal["relu"]`."""
+    """Return whether texts in its brackets are values: `Literal["relu"]`."""
     return getattr(node, "attr", getattr(node, "id", "")) == "Literal"
 
 
 def _in_text(source: Source, node: ast.expr) -> Iterator[tuple[str, Span]]:
-    """The names in a shape that is written as one plain text on one line."""
+    """Yield the names in a shape that is written as one plain text on one line."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return
     span = source.span(node)
@@ -99,7 +99,7 @@ def _in_text(source: Source, node: ast.expr) -> Iterator[tuple[str, Span]]:
 
 
 def _uses(source: Source, scope: ast.stmt, name: str) -> Iterator[Span]:
-    """Where the parameter of this name is declared and used, in the functions that have one."""
+    """Yield the places of a parameter of this name, in the functions that have one."""
     for function in ast.walk(scope):
         if isinstance(function, FunctionStatement) and name in parameters(function):
             for node in ast.walk(function):

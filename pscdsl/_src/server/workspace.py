@@ -1,8 +1,8 @@
-"""The state of the server: unsaved texts over the disk, settings, and results while they hold.
+"""The state of the server: unsaved texts over the disk, settings, and valid results.
 
-Everything else asks two functions: `Workspace.check(path)`, what is found in a file as the editor
-has it, and `Checked.kernel_at(path, line)`, the kernel that a line belongs to.  Nothing here knows
-of the protocol.
+All other modules call two functions: `Workspace.check(path)` for the findings in a file as the
+editor has it, and `Checked.kernel_at(path, line)` for the kernel around a line. This module is
+independent of the protocol.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Kernel = tuple[str, Definition]
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What was found in a file, and in which files."""
+    """The findings in a file, and the files that were checked."""
 
     files: Files
     path: str
@@ -66,11 +66,11 @@ class Checked:
 
     @cached_property
     def confirmed(self) -> CheckResult:
-        """The same with those fixes alone that a check of the fixed file confirms."""
+        """The result, only with those fixes that a check of the fixed file confirms."""
         return with_confirmed(self.files, self.path, self.result)
 
     def kernel_at(self, path: str, line: int) -> Kernel | None:
-        """The kernel that a line of a file or a cell (as findings name it) belongs to."""
+        """Return the kernel around a line of a file or a cell (as findings name it)."""
         for name, definition in self.kernels:
             span = definition.span
             if span.path == path and span.line <= line <= span.end_line:
@@ -86,14 +86,14 @@ class Area:
     selection: Selection
     baseline: Baseline
     problems: tuple[Diagnostic, ...]
-    """What is wrong with the settings, which are as by default then."""
+    """The problems with the settings, which are the default ones then."""
     files: Files
     opened: dict[str, None] = field(default_factory=dict[str, None])
     results: dict[str, Checked] = field(default_factory=dict[str, Checked])
     edits: Edits = field(default_factory=Edits)
 
     def check(self, path: str) -> Checked:
-        """What is found in a file; what was found before, if the check would read the same."""
+        """Return the check of a file; the earlier one, if the check would read the same."""
         known = self.results.get(path)
         if known is not None and known.files is self.files:
             return known
@@ -118,7 +118,7 @@ class Area:
     def reported(
         self, results: Sequence[CheckResult], texts: Mapping[str, str]
     ) -> list[Diagnostic]:
-        """What `pscdsl check` reports of results: comments, selection and baseline applied."""
+        """Return the findings that `pscdsl check` would report of results."""
         found = summary(results)
         prints = Fingerprints(Sources(texts))
         sorted_out = triage(
@@ -143,12 +143,12 @@ class Workspace:
         self.say = say
         """Receives messages for the user."""
         self.buffers: dict[str, bytes] = {}
-        """What the editor has open, by real path; `areas` have the same texts."""
+        """The open texts of the editor, by real path; `areas` have the same texts."""
         self._areas: dict[str, Area] = {}
         self._roots: dict[str, str] = {}
         self._states: dict[str, tuple[int, int] | None] = {}
 
-    # What changes.
+    # Changes.
 
     def put(self, path: str, data: bytes) -> None:
         """Take a text in the place of a file that is open in the editor."""
@@ -175,7 +175,7 @@ class Workspace:
         self._change({}, [path])
 
     def look(self) -> None:
-        """Read again what has changed on disk, among the files that were read."""
+        """Read again the changed files on disk, among those that were read."""
         known = {path for area in self._areas.values() for path in area.files.all()}
         states = {path: _state(path) for path in known}
         before, self._states = self._states, states
@@ -213,18 +213,18 @@ class Workspace:
                 area.files = area.edits.changed(area.files, own, stale)
 
     def _renew(self, area: Area) -> None:
-        """Look again which files there are."""
+        """List the files again."""
         area.files, area.edits = self._files(area.settings, area.opened), Edits()
 
-    # What is known.
+    # Queries.
 
     def area(self, path: str) -> Area:
-        """The settings that are for a file, and the files that they are for."""
+        """Return the settings for a file, and the files that they are for."""
         folder = os.path.dirname(path)
         root = self._roots.get(folder)
         if root is None:
             settings, problems = _settings(folder)
-            if settings == Settings(root=settings.root):  # of which there are none
+            if settings == Settings(root=settings.root):  # there are no settings
                 settings = replace(settings, root=self._folder(folder))
             root = self._roots[folder] = settings.root
             if root not in self._areas:
@@ -232,12 +232,12 @@ class Workspace:
         return self._areas[root]
 
     def check(self, path: str) -> Checked | None:
-        """What is found in an open file as the editor has it; None if it is not to be checked."""
+        """Return the check of an open file as the editor has it; None if it is excluded."""
         area = self.area(path)
         return None if area.settings.excludes(path) else area.check(path)
 
     def findings(self) -> dict[str, list[Diagnostic]]:
-        """What was found last in open files and is reported, by file or cell as findings name it.
+        """Return the last reported findings in open files, by file or cell as findings name it.
 
         Nothing is checked here.
         """
@@ -252,14 +252,14 @@ class Workspace:
         return found
 
     def reported(self, checked: Checked, *, confirmed: bool) -> list[Diagnostic]:
-        """What is reported of one file; if `confirmed`, with the fixes alone that help."""
+        """Return the report on one file; if `confirmed`, only with the fixes that help."""
         result = checked.confirmed if confirmed else checked.result
         own = {shown_path(checked.path)}
         reported = self.area(checked.path).reported([result], self.texts())
         return [_visible(each, own) for each in reported]
 
     def fixed(self, checked: Checked) -> str | None:
-        """The text of a file once all of its safe fixes are made; None if there are none."""
+        """Return the text of a file once all of its safe fixes are made; None if there are none."""
         area, path = self.area(checked.path), checked.path
 
         def wanted(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> list[Diagnostic]:
@@ -270,11 +270,11 @@ class Workspace:
         return None if data is None else decode(data)
 
     def texts(self) -> dict[str, str]:
-        """The texts of open files and cells, by the paths by which findings name them."""
+        """Return the texts of open files and cells, by their paths in findings."""
         return dict(text for path, data in self.buffers.items() for text in _texts(path, data))
 
     def text(self, shown: str) -> str:
-        """The text of a file or a cell by the path by which findings name it."""
+        """Return the text of a file or a cell by its path in findings."""
         file, cell = split_cell(shown)
         path = resolved(file)
         data = self.buffers.get(path)
@@ -287,7 +287,7 @@ class Workspace:
         return dict(_texts(path, data)).get(own, "")
 
     def _folder(self, folder: str) -> str:
-        """The outermost open folder around a folder without settings; else itself."""
+        """Return the outermost open folder around one without settings; otherwise the folder."""
         around = [each for each in self.folders if inside(folder, each)]
         return min(around, key=len, default=folder)
 
@@ -302,7 +302,7 @@ class Workspace:
         return Area(settings, settings.selection(self.layer), known, problems, files)
 
     def _files(self, settings: Settings, opened: Iterable[str]) -> Files:
-        """The files of a place as the editor has them, those among them that are open."""
+        """Return the files of a place as the editor has them, with the texts of open ones."""
         own = list(opened)
         named = [os.path.join(settings.root, each) for each in settings.paths]
         paths = [each for each in named or [settings.root] if os.path.exists(each)]
@@ -319,7 +319,7 @@ def _left_out(settings: Settings, path: str, opened: Sequence[str]) -> bool:
 
 
 def _settings(folder: str) -> tuple[Settings, tuple[Diagnostic, ...]]:
-    """The settings for a folder, or those by default with what is wrong with the others."""
+    """Return the settings for a folder; the default ones with the problems if they are invalid."""
     try:
         return find_settings(folder), ()
     except Failure as failure:
@@ -328,7 +328,7 @@ def _settings(folder: str) -> tuple[Settings, tuple[Diagnostic, ...]]:
 
 
 def _visible(finding: Diagnostic, here: set[str]) -> Diagnostic:
-    """A finding in a file that is not open at the call in an open one that led to it."""
+    """Return a finding in a file that is not open at the call in an open one that led to it."""
     for frame in finding.span.frames():
         if split_cell(frame.path)[0] in here:
             return finding if frame is finding.span else finding.relocated(frame)

@@ -44,7 +44,7 @@ def render_json(
     *,
     counted: bool = False,
 ) -> str:
-    """The object `{"diagnostics": […], "kernels": […], "summary": {…}}`.
+    """Return the object `{"diagnostics": […], "kernels": […], "summary": {…}}`.
 
     If `counted`, it also has `"statistics": […]`.
     """
@@ -71,7 +71,7 @@ def render_json(
 
 
 def finding_object(diagnostic: Diagnostic) -> dict[str, object]:
-    """One finding as an object."""
+    """Return one finding as an object."""
     span = diagnostic.span
     return {
         "code": diagnostic.code,
@@ -109,7 +109,7 @@ def _fix(fix: Fix) -> dict[str, object]:
 
 
 def _place(path: str) -> dict[str, object]:
-    """The file; in a notebook also the number of the cell, in which the lines are counted."""
+    """Return the file; in a notebook also the number of the cell, in which lines are counted."""
     file, cell = split_cell(shown_path(path))
     return {"path": file} if cell is None else {"path": file, "cell": cell}
 
@@ -139,7 +139,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def render_github(diagnostics: Sequence[Diagnostic]) -> str:
-    """All findings, each a command, ordered by place."""
+    """Return all findings, each a command, ordered by place."""
     return "".join(f"{_command(diagnostic)}\n" for diagnostic in ordered(diagnostics))
 
 
@@ -173,12 +173,12 @@ def _command(diagnostic: Diagnostic) -> str:
 
 
 def escaped(text: str) -> str:
-    """A message on one line, as the runner reads it back."""
+    """Return a message on one line, as the runner reads it back."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def escaped_property(text: str) -> str:
-    """The value of a property, in which `:` and `,` would end it."""
+    """Return the value of a property, in which `:` and `,` would end it."""
     return escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
@@ -210,14 +210,14 @@ _PROBLEM = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """A finding, what it is recognised by, and why it is not reported, if it is not."""
+    """A finding, its fingerprint, and the reason if it is not reported."""
 
     finding: Diagnostic
     fingerprint: str = ""
     suppressed: str = ""
     """The kind of suppression: `inSource` for a comment, `external` for a baseline."""
     state: str = ""
-    """Where there is a baseline: `new` or `unchanged`."""
+    """With a baseline: `new` or `unchanged`."""
 
 
 def render_sarif(
@@ -228,7 +228,7 @@ def render_sarif(
     exit_code: int = 0,
     kernels: Sequence[CheckedKernel] = (),
 ) -> str:
-    """The log, with one run."""
+    """Return the log, with one run."""
     log = document(results, sources, version=version, exit_code=exit_code, kernels=kernels)
     return printable_json(json.dumps(log)) + "\n"
 
@@ -241,7 +241,7 @@ def document(
     exit_code: int = 0,
     kernels: Sequence[CheckedKernel] = (),
 ) -> Object:
-    """The log as an object."""
+    """Return the log as an object."""
     by_code = {result.finding.code: type(result.finding) for result in results}
     codes = sorted(by_code)
     places = _Places(sources or Sources())
@@ -277,7 +277,7 @@ def document(
 
 
 def rule(kind: type[Diagnostic]) -> Object:
-    """What a class of diagnostics says of itself."""
+    """Return the rule of a class of diagnostics."""
     title, explanation = kind.title(), kind.explanation()
     _, _, rest = explanation.partition("\n")
     meaning = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
@@ -302,7 +302,7 @@ class _Places:
         self._sources = sources
 
     def result(self, result: SarifResult, rule: int) -> Object:
-        """A finding with all of its places."""
+        """Return a finding with all of its places."""
         finding = result.finding
         found: Object = {
             "ruleId": finding.code,
@@ -325,7 +325,7 @@ class _Places:
         return found
 
     def notification(self, finding: Diagnostic) -> Object:
-        """What prevented the tool from looking at a file or a kernel."""
+        """Return a notification of what prevented the check of a file or a kernel."""
         return {
             "descriptor": {"id": finding.code},
             "level": "error",
@@ -342,7 +342,7 @@ class _Places:
         return [location]
 
     def _related(self, finding: Diagnostic) -> Iterator[Object]:
-        """The other places of a finding, then the calls that led to it."""
+        """Yield the other places of a finding, then the calls that led to it."""
         notes = [(label.span, label.text) for label in finding.labels]
         notes += [(call, "in this call") for call in finding.span.frames()[1:]]
         for number, (span, text) in enumerate(notes, 1):
@@ -362,7 +362,7 @@ class _Places:
         return {"physicalLocation": place}
 
     def _units(self, span: Span, end: bool) -> int:
-        """A column in UTF-16 code units."""
+        """Return a column in UTF-16 code units."""
         line, column = (span.end_line, span.end_column) if end else (span.line, span.column)
         text = self._sources.line(span.path, line) or ""
         wide = sum(ord(character) > 0xFFFF for character in text[: max(column, 1) - 1])
@@ -370,7 +370,7 @@ class _Places:
 
 
 def artifact(path: str) -> Object:
-    """The location of a file."""
+    """Return the location of a file."""
     shown = shown_path(path)
     if os.path.isabs(shown):
         return {"uri": Path(shown).as_uri()}
@@ -383,13 +383,13 @@ def _folder() -> str:
 
 
 def _within_cell(span: Span) -> str:
-    """Where a place is in a notebook, of which SARIF knows no cells."""
+    """Return the place in a notebook as text, since SARIF has no cells."""
     cell = split_cell(span.path)[1]
     return "" if cell is None else f"cell {cell}, line {span.line}: "
 
 
 def _message(finding: Diagnostic) -> str:
-    """What is wrong, and what to write instead."""
+    """Return the problem and the advice."""
     lines = [" ".join(finding.message().split())]
     lines += [f"here: {finding.label()}"] if finding.label() else []
     advice = finding.advice()

@@ -1,4 +1,4 @@
-"""What every format needs: the order of findings, how many there are, what was checked."""
+"""The common parts of all formats: the order of findings, their numbers, the checked kernels."""
 
 from __future__ import annotations
 
@@ -47,29 +47,29 @@ class CheckedKernel(Protocol):
 
     @property
     def examples(self) -> Sequence[str]:
-        """For what it was checked by examples alone, in words."""
+        """The parts that were checked by examples alone, in words."""
         ...
 
     @property
     def loops(self) -> Sequence[tuple[int, int, str]]:
-        """What became of its loops: line, column, and in words whether it is rolled."""
+        """A sentence about each of its loops: line, column, and in words whether it is rolled."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """How many findings are not reported, and why."""
+    """The numbers of findings that are not reported, by reason."""
 
     suppressed: int = 0
     """Silenced by comments."""
     baselined: int = 0
     """Known from the baseline."""
     stale: int = 0
-    """Entries of the baseline that are found no more."""
+    """Entries of the baseline that are no longer found."""
 
 
 def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The findings by place, those of one place by code."""
+    """Return the findings by place, those of one place by code."""
     return sorted(
         diagnostics,
         key=lambda d: (
@@ -80,24 +80,24 @@ def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def count(diagnostics: Iterable[Diagnostic]) -> dict[Severity, int]:
-    """How many findings there are of each severity."""
+    """Return the number of findings of each severity."""
     found = Counter(type(diagnostic).severity for diagnostic in diagnostics)
     return {severity: found[severity] for severity in Severity}
 
 
 @dataclass(frozen=True, slots=True)
 class CodeCount:
-    """How often a code was found."""
+    """The number of findings with a code."""
 
     code: str
     name: str
     count: int
     fixable: int
-    """How many of the findings have a fix."""
+    """The number of findings with a fix."""
 
 
 def statistics(diagnostics: Iterable[Diagnostic]) -> list[CodeCount]:
-    """How often each code was found, the most frequent first."""
+    """Return the number of findings of each code, the most frequent first."""
     by_code: dict[str, list[Diagnostic]] = {}
     for diagnostic in diagnostics:
         by_code.setdefault(diagnostic.code, []).append(diagnostic)
@@ -116,7 +116,7 @@ def sentence(
     of_jax: int = 0,
     captured: Sequence[str] = (),
 ) -> str:
-    """How a check ends for people: what was found, tried by examples alone, or is held later."""
+    """Return the last lines of a check: findings, examples tried, values compared later."""
     counts = count(diagnostics)
     findings = ", ".join(_many(n, s.value) for s, n in counts.items() if n) or "no errors"
     unchecked = sum(kernel.status == "unchecked" for kernel in kernels)
@@ -137,13 +137,13 @@ def sentence(
 
 
 _MOST_EXAMPLES = 6
-"""So many kinds of examples are named one by one."""
+"""The most kinds of examples that are named one by one."""
 _MOST_CAPTURED = 10
-"""So many captured names are."""
+"""The most captured names that are shown."""
 
 
 def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:
-    """What kernels were tried with that could be given more; no line if there is nothing."""
+    """Return a line with the examples that kernels were tried with; no line if there are none."""
     tried: dict[str, list[str]] = {}
     for kernel in kernels:
         for example in kernel.examples:
@@ -158,7 +158,7 @@ def _tried(kernels: Sequence[CheckedKernel]) -> list[str]:
 
 
 def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
-    """The functions that kernels call and that are taken to be pure at their author's word."""
+    """Return the functions that kernels call and that their author has declared pure."""
     messages = {
         diagnostic.message() for diagnostic in diagnostics if diagnostic.code == Vouched.code
     }
@@ -166,7 +166,7 @@ def vouched(diagnostics: Iterable[Diagnostic]) -> list[str]:
 
 
 def _aside(hidden: Hidden, trusted: int) -> str:
-    """What else is to be known of the findings, in parentheses."""
+    """Return the rest about the findings, in parentheses."""
     parts: list[str] = []
     if trusted:
         parts.append(f"{_many(trusted, 'function')} vouched for")
@@ -181,7 +181,7 @@ def _aside(hidden: Hidden, trusted: int) -> str:
 
 
 def fixable(diagnostics: Sequence[Diagnostic]) -> str:
-    """How many findings can be fixed and by which options; empty if none can."""
+    """Return the number of findings that can be fixed, and the options; empty if none can."""
     kinds = [
         {fix.applicability for fix in diagnostic.fixes}
         for diagnostic in diagnostics

@@ -34,7 +34,7 @@ _MARGIN = 24
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A place to mark, what to write beside it, and whether it is the place of the finding."""
+    """A place to mark, the text beside it, and whether it is the place of the finding."""
 
     span: Span
     text: str = ""
@@ -62,14 +62,14 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line as printed, and how many characters of it were left out in front."""
+    """A line as printed, and the number of characters left out in front."""
 
     shown: DisplayLine
     offset: int
 
 
 def rows(sources: Sources, path: str, notes: Sequence[Note]) -> Iterator[Row]:
-    """The marked lines of one file in order, each followed by its marks."""
+    """Yield the marked lines of one file in order, each followed by its marks."""
     for number in sorted({line for note in notes for line in _ends(note.span)}):
         source = sources.line(path, number)
         if source is None:
@@ -88,7 +88,7 @@ def _ends(span: Span) -> tuple[int, ...]:
 
 
 def _columns(span: Span, number: int, source: str) -> tuple[int, int]:
-    """The part of a place on one line, as 1-based character columns, the end exclusive."""
+    """Return the part of a place on one line, as 1-based character columns, the end exclusive."""
     indent = len(source) - len(source.lstrip()) + 1
     start = span.column if number == span.line else indent
     end = span.end_column if number == max(span.line, span.end_line) else len(source) + 1
@@ -96,7 +96,7 @@ def _columns(span: Span, number: int, source: str) -> tuple[int, int]:
 
 
 def _window(source: str, column: int) -> _Line:
-    """A line, cut to what is near a column if it is long."""
+    """Return a line, cut around a column if it is long."""
     if len(source) <= WIDTH:
         return _Line(display(source), 0)
     first = min(max(column - 1 - _MARGIN, 0), len(source) - WIDTH + _MARGIN)
@@ -105,7 +105,7 @@ def _window(source: str, column: int) -> _Line:
 
 
 def _mark(note: Note, number: int, source: str, line: _Line) -> _Mark | None:
-    """What goes under a line for one place; of several lines, the last one carries the label."""
+    """Return the mark under a line for one place; of several lines, the last one has the label."""
     first, stop = (column - line.offset for column in _columns(note.span, number, source))
     if not 0 < first <= len(line.shown.columns):
         return None
@@ -115,7 +115,7 @@ def _mark(note: Note, number: int, source: str, line: _Line) -> _Mark | None:
 
 
 def _under(marks: Sequence[_Mark]) -> Iterator[Row]:
-    """The rows under a line: the marks with the rightmost label, then the others, hanging."""
+    """Yield the rows under a line: the marks with the rightmost label, then the others, hanging."""
     marks = sorted(marks, key=lambda mark: (mark.start, mark.primary))
     carets = _carets(marks)
     labelled = [mark for mark in marks if mark.text]
@@ -153,7 +153,7 @@ def _one_line(text: str) -> str:
     return display(" ".join(text.split())).text
 
 
-# Findings for people: the headline, the marked source lines, and what to write instead.
+# Findings for people: the headline, the marked source lines, and the advice.
 
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -169,7 +169,7 @@ def render_text(
     *,
     colour: bool = False,
 ) -> str:
-    """All findings, ordered by place, with an empty line after each."""
+    """Return all findings, ordered by place, with an empty line after each."""
     sources = sources or Sources()
     return "".join(
         f"{render_one(diagnostic, sources, colour=colour)}\n\n"
@@ -178,7 +178,7 @@ def render_text(
 
 
 def render_one(diagnostic: Diagnostic, sources: Sources, *, colour: bool = False) -> str:
-    """One finding, without a line end after it."""
+    """Return one finding, without a line end after it."""
     return "\n".join(_Page(diagnostic, sources, colour).lines())
 
 
@@ -196,7 +196,7 @@ class _Page:
         self.gutter = max(2, len(str(max(numbers, default=0))))
 
     def lines(self) -> Iterator[str]:
-        """The printed lines."""
+        """Yield the printed lines."""
         diagnostic = self.diagnostic
         kind = f"{diagnostic.severity.value}[{diagnostic.code}]"
         message = printable(" ".join(diagnostic.message().split()))
@@ -238,7 +238,7 @@ class _Page:
 
 
 def _blocks(diagnostic: Diagnostic) -> Iterator[tuple[str, str, list[Note]]]:
-    """Header, file and notes: the finding's own file, other files, then the calls outwards."""
+    """Yield header, file and notes: the finding's file, other files, then the calls outwards."""
     span = diagnostic.span
     if span is NOWHERE:
         return
@@ -259,11 +259,11 @@ def _place(span: Span) -> str:
     return f"{printable_path(span.path)}:{span.line}:{span.column}"
 
 
-# One line a finding: `path:line:column: error[PSC301] message`; `[*]` marks what has a fix.
+# One line per finding: `path:line:column: error[PSC301] message`; `[*]` marks those with a fix.
 
 
 def render_concise(diagnostics: Sequence[Diagnostic]) -> str:
-    """All findings, each on a line of its own, ordered by place."""
+    """Return all findings, one per line, ordered by place."""
     return "".join(f"{_line(diagnostic)}\n" for diagnostic in ordered(diagnostics))
 
 
@@ -275,11 +275,11 @@ def _line(diagnostic: Diagnostic) -> str:
     return printable(f"{place}: {diagnostic.severity.value}[{diagnostic.code}]{mark} {message}")
 
 
-# How often each code was found: `12  PSC301  [*]  inner-sizes-differ`; `[-]`: some have a fix.
+# The count of each code: `12  PSC301  [*]  inner-sizes-differ`; `[-]`: some have a fix.
 
 
 def render_statistics(diagnostics: Sequence[Diagnostic]) -> str:
-    """A row for each code, the most frequent first."""
+    """Return a row for each code, the most frequent first."""
     counts = statistics(diagnostics)
     width = len(str(counts[0].count)) if counts else 0
     rows: list[str] = []
@@ -297,9 +297,9 @@ _PATIENCE = 1.0
 
 
 class ProgressBar:
-    """Shown where somebody is watching; to be used in a `with` statement.
+    """A progress bar, shown in a terminal; to be used in a `with` statement.
 
-    `doing` is what is done, `items` what is counted.
+    `doing` names the activity, `items` the things that are counted.
     """
 
     def __init__(self, doing: str = "checking", items: str = "files") -> None:

@@ -1,9 +1,10 @@
-"""Fixes: for each kind of finding what would fix it, built from the text around its place.
+"""Fixes: proposed changes for each kind of finding, built from the text around its place.
 
 To make a kind fixable, write a function from a `Place` to the fixes it may have, the likeliest
-first, and enter it in `BUILDERS`.  A finding whose help names an `assert` needs nothing: adding
-it is its fix.  Fixes are proposals: `pscdsl check --fix` makes one only if the check of the changed
-text bears it out (see `checker.fixing`), so a builder need not repeat what the checker knows.
+first, and enter it in `BUILDERS`. A finding whose help names an `assert` needs no builder: adding
+the assertion is its fix. Fixes are proposals: `pscdsl check --fix` makes one only if the check of
+the changed text confirms it (see `checker.fixing`), so a builder need not repeat the checker's
+work.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ BUILDERS: Mapping[type[Diagnostic], Callable[[Place[Any]], Iterator[Fix]]] = {
 def with_fixes(
     findings: Sequence[Diagnostic], source_of: Callable[[str], Source | None]
 ) -> list[Diagnostic]:
-    """The findings with what would fix them; `source_of` gives a file's source by its path."""
+    """Return the findings with their fixes; `source_of` gives a file's source by its path."""
     trees: dict[str, LocatedTree | None] = {}
 
     def tree_of(path: str) -> LocatedTree | None:
@@ -112,7 +113,7 @@ def with_fixes(
     for finding in findings:
         try:
             diagnostics.append(finding.replaced(fixes=tuple(_fixes(finding, tree_of))))
-        except Exception as error:  # what was found is reported, and so is our mistake
+        except Exception as error:  # the finding is reported, and so is our mistake
             diagnostics.append(finding)
             what = f"no fix could be made for {finding.code}: {type(error).__name__}: {error}"
             diagnostics.append(InternalError(what=what, span=finding.span))

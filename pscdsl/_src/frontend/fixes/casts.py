@@ -24,7 +24,7 @@ from pscdsl.typing.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 
 
 def _cast(place: Place[Diagnostic], node: ast.expr, dtype: str) -> Iterator[Fix]:
-    """`node.astype(dtype)`."""
+    """Write `node.astype(dtype)`."""
     found = place.dtype(dtype)
     if found is not None:
         written, needs = found
@@ -33,7 +33,7 @@ def _cast(place: Place[Diagnostic], node: ast.expr, dtype: str) -> Iterator[Fix]
 
 
 def _operands(place: Place[Diagnostic]) -> list[ast.expr]:
-    """The two operands of the operation at a place, if it has two."""
+    """Return the two operands of the operation at a place, if it has two."""
     for node in place.nodes:
         match node:
             case ast.BinOp(left=left, right=right):
@@ -50,7 +50,7 @@ def _operands(place: Place[Diagnostic]) -> list[ast.expr]:
 
 
 def dtypes_differ(place: Place[DtypesDiffer]) -> Iterator[Fix]:
-    """One operand in the dtype of the other, as the help says; failing that, the other way."""
+    """Convert one operand to the dtype of the other, as the help says; otherwise the other one."""
     left, right = place.finding.left.dtype, place.finding.right.dtype
     operands = _operands(place)
     if len(operands) == 2:
@@ -64,7 +64,7 @@ def dtypes_differ(place: Place[DtypesDiffer]) -> Iterator[Fix]:
 
 
 def scalar_does_not_fit(place: Place[ScalarDoesNotFit]) -> Iterator[Fix]:
-    """The array in a dtype into which the scalar fits."""
+    """Convert the array to a dtype into which the scalar fits."""
     cast = place.finding.cast()
     arrays = [each for each in _operands(place) if not _is_number(each)]
     if len(arrays) == 1 and cast is not None:
@@ -78,14 +78,14 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def negative_power(place: Place[NegativePowerOfInteger]) -> Iterator[Fix]:
-    """The base as floats."""
+    """Convert the base to floats."""
     operands = _operands(place)
     if operands:
         yield from _cast(place, operands[0], (place.finding.precision or dtypes.F64).name)
 
 
 def accumulator_too_narrow(place: Place[AccumulatorTooNarrow]) -> Iterator[Fix]:
-    """`np.sum(x, dtype=i32)` as `np.sum(x).astype(i32)`: the result is cut, not every element."""
+    """Write `np.sum(x, dtype=i32)` as `np.sum(x).astype(i32)`, which only truncates the result."""
     call = place.node(ast.Call)
     if call is None:
         return
@@ -99,7 +99,7 @@ def accumulator_too_narrow(place: Place[AccumulatorTooNarrow]) -> Iterator[Fix]:
 
 
 def return_dtype(place: Place[ReturnDtype]) -> Iterator[Fix]:
-    """What is returned in the dtype that is declared."""
+    """Convert the returned value to the declared dtype."""
     node = place.node(ast.expr)
     if node is None or any(_annotates(node, each) for each in place.tree.above(node)):
         return
@@ -119,7 +119,7 @@ def _annotates(node: ast.AST, function: ast.AST) -> bool:
 
 
 def argument_dtype(place: Place[ArgumentDtype]) -> Iterator[Fix]:
-    """The argument in the dtype that the signature declares."""
+    """Convert the argument to the dtype that the signature declares."""
     call = place.node(ast.Call)
     dtype = place.finding.declared.partition("[")[0]
     if call is None or dtype not in {each.name for each in dtypes.ALL}:
@@ -130,7 +130,7 @@ def argument_dtype(place: Place[ArgumentDtype]) -> Iterator[Fix]:
 
 
 def _argument(place: Place[ArgumentDtype], call: ast.Call) -> ast.expr | None:
-    """Where the argument stands in the call, if the text of the module says so."""
+    """Return the argument in the call, if the text of the module shows it; None otherwise."""
     name = place.finding.argument
     for keyword in call.keywords:
         if keyword.arg == name:
@@ -149,7 +149,7 @@ def _argument(place: Place[ArgumentDtype], call: ast.Call) -> ast.expr | None:
 
 
 def integers_make_an_array(place: Place[IntegersMakeAnArray]) -> Iterator[Fix]:
-    """`np.int32(0)` for the number that NumPy makes an i64 array of."""
+    """Write `np.int32(0)` for the number that NumPy converts to an i64 array."""
     call, numpy = place.node(ast.Call), place.numpy()
     if call is None or numpy is None:
         return
@@ -169,7 +169,7 @@ BOOLEAN = frozenset(
 
 
 def branch_on_array(place: Where) -> Iterator[Fix]:
-    """What to write instead of asking for the truth of an array."""
+    """Replace a test of an array's truth."""
     boolean, unary = place.node(ast.BoolOp), place.node(ast.UnaryOp)
     compare = place.node(ast.Compare)
     construct = place.finding.construct
@@ -214,7 +214,7 @@ def _chained(place: Where, node: ast.Compare) -> Iterator[Fix]:
 
 
 def _is_boolean(node: ast.expr) -> bool:
-    """Whether an expression is true or false whatever its operands are, by its text."""
+    """Return whether an expression, by its text, is a boolean whatever its operands are."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, bool)
     if isinstance(node, ast.Compare):
@@ -236,12 +236,12 @@ def _is_bool_type(found: str) -> bool:
 
 
 def _conditional(place: Where, node: ast.IfExp) -> Iterator[Fix]:
-    """`x if c else y`."""
+    """Write `x if c else y`."""
     yield from _chosen(place, node, "", node.test, node.body, node.orelse)
 
 
 def _branch(place: Where, node: ast.If) -> Iterator[Fix]:
-    """An `if` whose branches bind one name, or return."""
+    """Rewrite an `if` whose branches bind one name, or return."""
     if not place.tree.text(node).startswith("if"):
         return  # an `elif`
     block = place.tree.block(node)
@@ -272,7 +272,7 @@ def _chosen(
     no: ast.expr,
     last: ast.AST | None = None,
 ) -> Iterator[Fix]:
-    """The choice between two values: of one that is run, or element by element of both."""
+    """Choose between two values: run one of them, or select element by element from both."""
     if any(isinstance(each, ast.NamedExpr) for e in (yes, no) for each in ast.walk(e)):
         return
     psc, numpy = place.psc(), place.numpy()
@@ -298,7 +298,7 @@ def _text(place: Where, node: ast.expr) -> str:
 
 
 def precondition(finding: Diagnostic, tree: LocatedTree) -> Iterator[Fix]:
-    """The `assert` that the help names, as the first statement of the kernel.
+    """Add the `assert` that the help names, as the first statement of the kernel.
 
     `tree` is that of the file with the kernel: the finding may lie in a helper of another file.
     """
@@ -321,7 +321,7 @@ def precondition(finding: Diagnostic, tree: LocatedTree) -> Iterator[Fix]:
 
 
 def _kernel(finding: Diagnostic, tree: LocatedTree) -> FunctionStatement | None:
-    """The function at module level through which the finding was reached."""
+    """Return the function at module level through which the finding was reached."""
     line = finding.span.frames()[-1].line
     for statement in tree.source.tree.body:
         if isinstance(statement, FunctionStatement) and statement.lineno <= line <= (
@@ -341,7 +341,7 @@ def _is_docstring(statement: ast.stmt, function: FunctionStatement) -> bool:
 
 
 def _speaks_of(text: str, function: FunctionStatement) -> bool:
-    """Whether a condition is written with the parameters of a function."""
+    """Return whether a condition uses only the parameters of a function."""
     try:
         names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     except SyntaxError:

@@ -41,11 +41,11 @@ ON_ARRAYS = {
 }
 """Python's functions, with how many arguments, and NumPy's of the same meaning for arrays."""
 USUAL = {"np": "import numpy as np", "math": "import math", "functools": "import functools"}
-"""What a name is usually imported by."""
+"""The usual import of each name."""
 
 
 def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
-    """What keeps an array an array: a cast, NumPy's function, the array itself."""
+    """Keep an array in the program: by a cast, NumPy's function, or the array itself."""
     function = place.finding.function
     call = place.node(ast.Call)
     if call is not None and function in (".item", ".tolist"):
@@ -69,7 +69,7 @@ def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
 
 
 def loop_over_array(place: Place[LoopOverArray]) -> Iterator[Fix]:
-    """NumPy's function for `sorted`; the array itself for a comprehension over `list(array)`."""
+    """Use NumPy's function for `sorted`; in a comprehension, the array for `list(array)`."""
     call = place.node(ast.Call)
     if call is None or not isinstance(call.func, ast.Name):
         return
@@ -87,7 +87,7 @@ MOST_NAMES = 500
 
 
 def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
-    """The only name that is nearly the same, or `psc.update` for what JAX writes with `.at`."""
+    """Use the only similar name, or `psc.update` in place of JAX's `.at`."""
     attribute = place.node(ast.Attribute)
     finding = place.finding
     if attribute is not None and attribute.attr == "at":
@@ -103,7 +103,7 @@ def no_such_attribute(place: Place[NoSuchAttribute]) -> Iterator[Fix]:
 
 
 def _as_function(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
-    """A function for a method of arrays of another library, or for what NumPy does not have."""
+    """Use a function in place of another library's array method, or of one that NumPy lacks."""
     special = re.fullmatch(r"`psc\.(special\.\w+)`", place.finding.instead)
     if special is not None and (psc := place.psc()) is not None:
         yield from place.replace(attribute, f"{psc[0]}.{special[1]}", needs=psc[1])
@@ -121,7 +121,7 @@ def _as_function(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Ite
 
 
 def _clearly(name: str, near: list[str]) -> bool:
-    """Whether the first candidate is so near that the second does not matter."""
+    """Return whether the first candidate is so near that the second does not matter."""
     return bool(get_close_matches(name, near[:1], 1, 0.9)) and not get_close_matches(
         name, near[1:], 1, 0.9
     )
@@ -131,13 +131,13 @@ AT = {
     **{"set": "", "add": "add", "multiply": "multiply", "mul": "multiply"},
     **{"min": "minimum", "max": "maximum"},
 }
-"""Methods of JAX's `x.at[index]`, and what `psc.update` combines by."""
+"""Methods of JAX's `x.at[index]`, and the `combine` of `psc.update`."""
 _WRITTEN = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.expr_context)
 """Nodes of indices that are numbers, for which the checker knows whether they are in range."""
 
 
 def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iterator[Fix]:
-    """`psc.update(x, i, v)` for `x.at[i].set(v)`, and for what is chained behind it."""
+    """Use `psc.update(x, i, v)` for `x.at[i].set(v)`, and for further calls chained to it."""
     psc, numpy = place.psc(), place.numpy()
     if psc is None or numpy is None:
         return
@@ -168,7 +168,7 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
 
 
 def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[Fix]:
-    """The name under which NumPy or we have what another library has."""
+    """Use the name under which NumPy or we have the function of another library."""
     finding = place.finding
     call = place.node(ast.Call)
     node = place.node(ast.Attribute, ast.Name) if call is None else call.func
@@ -202,12 +202,12 @@ def unknown_elsewhere(place: Place[UnknownFunction | UnknownValue]) -> Iterator[
 
 
 def not_checked(place: Place[KernelNotChecked]) -> Iterator[Fix]:
-    """Leave out the decorator because of which a kernel is not checked."""
+    """Leave out the decorator that prevents the check of a kernel."""
     yield from _uncompiled(place, place.finding.decorator)
 
 
 def _uncompiled(place: Place[Any], name: str) -> Iterator[Fix]:
-    """Leave out what compiles a function: a decorator, or a call with it."""
+    """Leave out a function's compilation: a decorator, or a call with it."""
     finding, tree = place.finding, place.tree
     spans = [label.span for label in finding.labels] or [finding.span]
     for node in itertools.chain.from_iterable(map(tree.at, spans)):
@@ -234,7 +234,7 @@ def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> I
 
 
 def unknown_name(place: Place[UnknownName]) -> Iterator[Fix]:
-    """The usual import, or the only name in sight that is nearly the same."""
+    """Add the usual import, or use the only similar name in scope."""
     node = place.node(ast.Name)
     if node is None or place.finding.unassigned:
         return
@@ -256,7 +256,7 @@ def unknown_name(place: Place[UnknownName]) -> Iterator[Fix]:
 
 
 def _names(place: Place[UnknownName], node: ast.Name) -> set[str]:
-    """The names in sight of a node, Python's own included."""
+    """Return the names in scope of a node, including Python's own."""
     found = {each for each in dir(builtins) if each.islower()}
     for statement in place.tree.source.tree.body:
         found |= targets(statement)
@@ -288,7 +288,7 @@ def side_effect(place: Place[SideEffect]) -> Iterator[Fix]:
 
 
 def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
-    """The products that fit, of these operands in another order."""
+    """Reorder the operands to products that fit."""
     node = place.node(ast.BinOp)
     if node is not None and isinstance(node.op, ast.MatMult):
         operands = [place.tree.operand(node.left), place.tree.operand(node.right)]
@@ -299,7 +299,7 @@ def inner_sizes_differ(place: Place[InnerSizesDiffer]) -> Iterator[Fix]:
 
 
 def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]:
-    """The operands with an axis retained, added or moved, or their matrix product."""
+    """Retain, add or move an axis of the operands, or use their matrix product."""
     node = place.node(ast.BinOp)
     if node is None or not place.finding.sign:
         return
@@ -314,7 +314,7 @@ def shapes_do_not_broadcast(place: Place[ShapesDoNotBroadcast]) -> Iterator[Fix]
 
 
 def data_dependent_shape(place: Place[DataDependentShape]) -> Iterator[Fix]:
-    """The reduction of all elements, neutral ones among them, for that of a masked part."""
+    """Reduce all elements, with neutral ones in place of those that a mask excludes."""
     node, numpy, text = place.node(ast.Subscript), place.numpy(), place.finding.written
     found = None if node is None or not text else around(place.tree.source, node)
     if found is None or numpy is None:
@@ -327,7 +327,7 @@ def data_dependent_shape(place: Place[DataDependentShape]) -> Iterator[Fix]:
 
 
 def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
-    """Functions for the values that `psc.cond` is given."""
+    """Write functions for the values that `psc.cond` is given."""
     call = place.node(ast.Call)
     if call is None or "`psc.cond`" not in place.finding.found or len(call.args) != 3:
         return
@@ -341,7 +341,7 @@ def not_callable(place: Place[NotCallable]) -> Iterator[Fix]:
 
 
 def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
-    """The keyword that is nearly the same; the arguments that are one, in brackets."""
+    """Use the only similar keyword; put brackets around arguments that are one."""
     call = place.node(ast.Call)
     bracketed = re.fullmatch(r"`([^`]+\))`", place.finding.instead)
     if call is not None and bracketed and " as one " in place.finding.problem:
@@ -358,7 +358,7 @@ def bad_arguments(place: Place[BadArguments]) -> Iterator[Fix]:
 
 
 def outgrown_update(place: Place[OutgrownUpdate]) -> Iterator[Fix]:
-    """`z = z + x` in the place of `z += x`."""
+    """Write `z = z + x` in place of `z += x`."""
     node = place.node(ast.AugAssign)
     if node is not None and isinstance(node.target, ast.Name):
         name, sign = node.target.id, place.finding.sign

@@ -1,4 +1,4 @@
-"""What a fix is built from: a finding, the tree of its source, names in sight, edits of text."""
+"""The parts of a fix: a finding, the tree of its source, names in scope, edits of text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Replacement:
     text: str
 
     def meets(self, other: Replacement) -> bool:
-        """Whether the two cannot be made together: they overlap, or insert at one place."""
+        """Return whether the two cannot be made together: they overlap, or insert at one place."""
         if self == other:
             return False  # one and the same: two fixes may need the same import
         if self.start == self.end or other.start == other.end:
@@ -50,27 +50,27 @@ class Text:
         self.newline = ends[0][0] if ends else "\n"
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a 1-based line and column."""
+        """Return the offset of a 1-based line and column."""
         return min(self._starts[line - 1] + column - 1, len(self.text))
 
     def place(self, offset: int) -> tuple[int, int]:
-        """The 1-based line and column of an offset."""
+        """Return the 1-based line and column of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def replacement(self, edit: Edit) -> Replacement:
-        """An edit as a replacement in this text; its line ends are those of the text."""
+        """Return an edit as a replacement in this text, with the line ends of the text."""
         start = self.offset(edit.span.line, edit.span.column)
         end = self.offset(edit.span.end_line, edit.span.end_column)
         return Replacement(start, end, _END.sub(self.newline, edit.text))
 
     def replacements(self, edits: Iterable[Edit]) -> tuple[Replacement, ...]:
-        """Edits as replacements, in the order of their places."""
+        """Return edits as replacements, in the order of their places."""
         return tuple(sorted(map(self.replacement, edits)))
 
 
 def replaced(text: str, replacements: Sequence[Replacement]) -> str:
-    """The text with replacements that do not meet, given in the order of their places."""
+    """Return the text with replacements that do not meet, given in order of their places."""
     parts: list[str] = []
     position = 0
     for replacement in replacements:
@@ -80,7 +80,7 @@ def replaced(text: str, replacements: Sequence[Replacement]) -> str:
 
 
 def moved(offset: int, replacements: Sequence[Replacement]) -> int:
-    """Where a place of the text is after replacements; one inside of them is at their start."""
+    """Return the place after replacements; a place inside of one moves to its start."""
     shift = 0
     for replacement in replacements:
         if replacement.end <= offset:
@@ -91,7 +91,7 @@ def moved(offset: int, replacements: Sequence[Replacement]) -> int:
 
 
 def written(replacements: Sequence[Replacement]) -> tuple[tuple[int, int], ...]:
-    """The ranges that replacements take up in the text that comes out."""
+    """Return the ranges of the replacements in the new text."""
     ranges: list[tuple[int, int]] = []
     shift = 0
     for replacement in replacements:
@@ -102,7 +102,7 @@ def written(replacements: Sequence[Replacement]) -> tuple[tuple[int, int], ...]:
     return tuple(ranges)
 
 
-# The text of a file in its encoding: written back, what has not changed is the same bytes.
+# The text of a file in its encoding: unchanged parts are written back as the same bytes.
 
 
 _MARK = b"\xef\xbb\xbf"
@@ -116,11 +116,11 @@ class Encoded:
     """With the line ends that the file has."""
     encoding: str
     mark: bytes
-    """What stands before the text, to say that it is UTF-8."""
+    """The byte order mark before the text, which says that it is UTF-8."""
 
     @classmethod
     def of(cls, data: bytes) -> Encoded | None:
-        """A file's content; None if it is not text, or would not be the same if written back."""
+        """Return a file's content; None if it is no text or would change when written back."""
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
             encoding = "utf-8" if encoding == "utf-8-sig" else encoding
@@ -131,14 +131,14 @@ class Encoded:
             return None
 
     def bytes(self, text: str) -> bytes:
-        """Another text in this encoding; UnicodeEncodeError if it lacks a character of it."""
+        """Return another text in this encoding; UnicodeEncodeError if it lacks a character."""
         return self.mark + text.encode(self.encoding)
 
 
-# What a fix is built from: a finding, the tree of its source, and the names in sight there.
+# The parts of a fix: a finding, the tree of its source, and the names in scope there.
 
 
-# A tree by place: which nodes stand at a span, what they stand in, how they are written.
+# A tree by place: the nodes at a span, their parents, their text.
 
 
 N = TypeVar("N", bound=ast.AST)
@@ -162,48 +162,48 @@ class LocatedTree:
                 end = (node.end_lineno or 0, node.end_col_offset or 0)
                 self._at.setdefault((node.lineno, node.col_offset, *end), []).append(node)
             if isinstance(node, ast.JoinedStr):
-                continue  # the places of what stands in it are not to be relied on
+                continue  # the places of its children are not reliable
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
                 waiting.append(child)
         self._comments: frozenset[int] | None = None
 
     def at(self, span: Span) -> list[ast.AST]:
-        """The nodes that take up exactly this place, the outermost first."""
+        """Return the nodes at exactly this place, the outermost first."""
         start = (span.line, self._offset(span.line, span.column))
         end = (span.end_line, self._offset(span.end_line, span.end_column))
         return self._at.get((*start, *end), [])
 
     def _offset(self, line: int, column: int) -> int:
-        """The UTF-8 offset of a column in characters."""
+        """Return the UTF-8 offset of a column in characters."""
         lines = self.source.lines
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         return column - 1 if text.isascii() else len(text[: column - 1].encode())
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """What a node stands in."""
+        """Return the parent of a node."""
         return self._parents.get(node)
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, outwards to the module."""
+        """Yield the ancestors of a node, outwards to the module."""
         current = self._parents.get(node)
         while current is not None:
             yield current
             current = self._parents.get(current)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """The statement that a node belongs to."""
+        """Return the statement that a node belongs to."""
         for each in (node, *self.above(node)):
             if isinstance(each, ast.stmt):
                 return each
         return None
 
     def function(self, node: ast.AST) -> FunctionNode | None:
-        """The innermost function whose text a node belongs to."""
+        """Return the innermost function whose text a node belongs to."""
         return next((each for each in self.above(node) if isinstance(each, FunctionNode)), None)
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statements among which one stands."""
+        """Return the list of statements that contains one."""
         parent = self._parents[statement]
         for field in ("body", "orelse", "finalbody"):
             found = getattr(parent, field, None)
@@ -212,7 +212,7 @@ class LocatedTree:
         return [statement]
 
     def text(self, node: ast.AST) -> str:
-        """A node exactly as it is written, without parentheses around it."""
+        """Return a node exactly as it is written, without parentheses around it."""
         span = self.source.span(node)
         rows = self.source.lines[span.line - 1 : span.end_line]
         rows[-1] = rows[-1][: span.end_column - 1]
@@ -220,29 +220,29 @@ class LocatedTree:
         return "\n".join(rows)
 
     def operand(self, node: ast.expr) -> str:
-        """A node as it can be written beside any operator."""
+        """Return the text of a node as an operand of any operator."""
         text = self.text(node)
         bare = isinstance(node, (*ATOMS, ast.Constant)) and "\n" not in text
         return text if bare or _enclosed(node, text) else f"({text})"
 
     def receiver(self, node: ast.expr) -> str:
-        """A node as it can be written before a dot."""
+        """Return the text of a node in front of a dot."""
         number = isinstance(node, ast.Constant) and isinstance(node.value, _NUMBER)
         return f"({self.text(node)})" if number else self.operand(node)
 
     def argument(self, node: ast.expr) -> str:
-        """A node as it can be written as one argument of a call, or between commas."""
+        """Return the text of a node as one argument of a call, or between commas."""
         text = self.text(node)
         loose = (ast.Tuple, ast.NamedExpr, ast.Yield, ast.YieldFrom)
         return f"({text})" if isinstance(node, loose) and not _enclosed(node, text) else text
 
     def value(self, node: ast.expr) -> str:
-        """A node as it can be written at the right of `=`: on one logical line."""
+        """Return the text of a node at the right of `=`: on one logical line."""
         text = self.argument(node)
         return f"({text})" if "\n" in text and not _parses(text) else text
 
     def wrapped(self, node: ast.AST) -> Span:
-        """The place of an operand, with the brackets around it alone."""
+        """Return the place of an operand, with the brackets around it alone."""
         span, lines = self.source.span(node), self.source.lines
         above = self._parents.get(node)
         operand = isinstance(above, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
@@ -253,7 +253,7 @@ class LocatedTree:
         return span
 
     def has_comment(self, span: Span) -> bool:
-        """Whether a comment stands in a range, one behind its end left aside."""
+        """Return whether a comment is in a range; one after its end does not count."""
         rows = range(span.line, span.end_line)
         if not any("#" in self.source.lines[row - 1] for row in rows):
             return False
@@ -263,17 +263,17 @@ class LocatedTree:
 
 
 def _comments(text: str) -> Iterator[int]:
-    """The lines on which a comment stands."""
+    """Yield the lines with a comment."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0]
     except (tokenize.TokenError, SyntaxError):
-        return  # the parser accepted it; what was read so far counts
+        return  # the parser accepted it; the comments read so far count
 
 
 def _enclosed(node: ast.expr, text: str) -> bool:
-    """Whether a node's own text has brackets around it."""
+    """Return whether a node's own text has brackets around it."""
     enclosed = (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp, ast.Set)
     if isinstance(node, ast.Tuple | ast.GeneratorExp):
         return text.startswith("(") and _closes_at_end(text)
@@ -281,7 +281,7 @@ def _enclosed(node: ast.expr, text: str) -> bool:
 
 
 def _closes_at_end(text: str) -> bool:
-    """Whether the bracket that opens a text is closed by its last character: not `(a), (b)`."""
+    """Return whether the last character closes the bracket that opens a text: not `(a), (b)`."""
     parsed = _parses(f"f{text}")
     return parsed is not None and isinstance(parsed.body, ast.Call)
 
@@ -293,11 +293,11 @@ def _parses(text: str) -> ast.Expression | None:
         return None
 
 
-# Whether an array may be known by another name, so that a change of it would be seen there.
+# Whether an array may have another name, so that a change of it would be seen there.
 #
-# `x[0] = 1` under NumPy changes the array, and all who hold it or a view of it see the change;
-# `x = psc.update(x, 0, 1)` gives the name a new one.  The two agree where `x` alone stands for the
-# array.  The answer is drawn from the text of the function alone, and errs towards yes.
+# `x[0] = 1` under NumPy changes the array, and every holder of it or of a view of it sees the
+# change; `x = psc.update(x, 0, 1)` binds the name to a new one. The two agree if `x` is the only
+# name of the array. The answer follows from the text of the function alone, and errs towards yes.
 
 
 BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "len", "print", "range", "sum"})
@@ -305,17 +305,17 @@ MODULES = frozenset({"np", "numpy", "psc", "pscdsl"})
 METADATA = frozenset({"shape", "ndim", "size", "dtype"})
 
 OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare)
-"""What makes a new value of its operands, whatever they are."""
+"""Operations that always make a new value."""
 
 DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
-"""What holds on to the values in it."""
+"""Expressions that keep references to the values in them."""
 
 
 def shared(tree: LocatedTree, node: ast.Name, inlined: bool) -> bool:
-    """Whether what a name of a function stands for may be known by another name.
+    """Return whether the value of a function's name may have another name, too.
 
-    `inlined` says that the function is a helper that a kernel calls: what it changes in its
-    arguments, its caller sees.
+    `inlined`: the function is a helper that a kernel calls, so its caller sees changes of its
+    arguments.
     """
     function = tree.function(node)
     if not isinstance(function, FunctionStatement):
@@ -326,14 +326,14 @@ def shared(tree: LocatedTree, node: ast.Name, inlined: bool) -> bool:
     for each in ast.walk(function):
         if isinstance(each, ast.Name) and each.id == node.id:
             if _function(tree, each) is not function:
-                return True  # a nested function holds on to it
+                return True  # a nested function keeps a reference to it
             if isinstance(each.ctx, ast.Load) and _kept(tree, each, node.id):
                 return True
     return any(not fresh for fresh in _bindings(function, node.id))
 
 
 def parameters(function: FunctionNode) -> frozenset[str]:
-    """The names of a function's parameters."""
+    """Return the names of a function's parameters."""
     spec = function.args
     named = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
     packed = (each for each in (spec.vararg, spec.kwarg) if each is not None)
@@ -341,7 +341,7 @@ def parameters(function: FunctionNode) -> frozenset[str]:
 
 
 def _function(tree: LocatedTree, node: ast.AST) -> FunctionNode | None:
-    """The function that a node belongs to, branches of a `psc.cond` counted as its own text."""
+    """Return the function that contains a node; branches of a `psc.cond` count as its text."""
     found = tree.function(node)
     while isinstance(found, ast.Lambda) and _is_branch(tree, found):
         found = tree.function(found)
@@ -361,7 +361,7 @@ def _is_cond(call: ast.Call) -> bool:
 
 
 def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
-    """For each statement that binds a name: whether it binds it to something new."""
+    """Yield, for each statement that binds a name, whether it binds a new value."""
     for node in ast.walk(function):
         if isinstance(node, FunctionNode) and node is not function:
             continue
@@ -378,7 +378,7 @@ def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
 
 
 def _is_fresh(node: ast.expr, name: str) -> bool:
-    """Whether an expression has a value that nobody holds but, at most, this name."""
+    """Return whether no name other than this one can hold the value of an expression."""
     if isinstance(node, ast.Call) and _is_cond(node):
         branches = [argument.body for argument in node.args[1:] if isinstance(argument, ast.Lambda)]
         return len(branches) == 2 and all(_is_fresh(branch, name) for branch in branches)
@@ -392,7 +392,7 @@ def _is_fresh(node: ast.expr, name: str) -> bool:
 
 
 def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
-    """Whether a call has a new value, which holds nothing of what is given to it."""
+    """Return whether a call makes a new value, which does not refer to its arguments."""
     if any(keyword.arg in ("out", "copy") for keyword in call.keywords):
         return False
     function = call.func
@@ -408,7 +408,7 @@ def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
 
 
 def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
-    """Whether what a name stands for, or a view of it, goes where it may be stored."""
+    """Return whether a name's value, or a view of it, may be stored somewhere."""
     held = False
     for each in tree.above(node):
         if isinstance(each, OPERATIONS) and not held:
@@ -419,7 +419,7 @@ def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
             if _makes_new(each, node) or _is_ufunc_at(each):
                 return False
             if node is each.func and isinstance(tree.parent(each), ast.Expr):
-                return not _is_method_of_name(each.func)  # `x.sort()` itself is what is asked about
+                return not _is_method_of_name(each.func)  # `x.sort()` itself is the question
         held = held or isinstance(each, DISPLAYS)
         if isinstance(each, ast.stmt):
             return _kept_by(each, node, name)
@@ -432,7 +432,7 @@ def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
 
 
 def _kept_by(statement: ast.stmt, part: ast.AST, name: str) -> bool:
-    """Whether a statement keeps what the expression in it stands for."""
+    """Return whether a statement keeps the value of the expression in it."""
     if isinstance(statement, ast.Assign):
         if part is not statement.value:
             return _item_of(part) is None  # `x[0] = …`
@@ -446,7 +446,7 @@ def _kept_by(statement: ast.stmt, part: ast.AST, name: str) -> bool:
 
 
 def _item_of(node: ast.AST) -> str | None:
-    """The name in `name[index]`."""
+    """Return the name in `name[index]`."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return node.value.id
     return None
@@ -475,16 +475,16 @@ class Place(Generic[D]):
         self.nodes = tree.at(finding.span)
 
     def node(self, *kinds: type[N]) -> N | None:
-        """The outermost node of a kind that takes up exactly the place of the finding."""
+        """Return the outermost node of a kind at exactly the place of the finding."""
         return next((node for node in self.nodes if isinstance(node, kinds)), None)
 
     def parent(self, node: ast.AST, kind: type[N]) -> N | None:
-        """What a node stands in, if it is of this kind."""
+        """Return the parent of a node, if it is of this kind."""
         found = self.tree.parent(node)
         return found if isinstance(found, kind) else None
 
     def call_statement(self, node: ast.expr) -> tuple[ast.Call, ast.Expr] | None:
-        """The call of a function, if it is a statement of its own."""
+        """Return the call of a function and its statement, if the call is a whole statement."""
         call = self.parent(node, ast.Call)
         if call is None or call.func is not node:
             return None
@@ -503,9 +503,9 @@ class Place(Generic[D]):
         span: Span | None = None,
         caveat: str = "",
     ) -> Iterator[Fix]:
-        """The fix that writes something else for a node; none if a comment would be lost.
+        """Yield the fix that replaces a node by a text; none if a comment would be lost.
 
-        `until` is the last of the nodes that are replaced; `span` is what is replaced if that is
+        `until` is the last of the nodes that are replaced; `span` is the replaced range if that is
         more than the node.
         """
         span = span or self.tree.source.span(node)
@@ -518,26 +518,26 @@ class Place(Generic[D]):
         yield Fix(message, (*needs, Edit(span, text)), applicability, caveat)
 
     def insertion(self, line: int, column: int, text: str) -> Edit:
-        """The edit that inserts text before a place."""
+        """Return the edit that inserts text before a place."""
         return Edit(Span(self.tree.source.path, line, column, line, column), text)
 
     def named(self, node: ast.expr) -> str | None:
-        """The name that a node is, if a statement beside it may bind it again."""
+        """Return the name that a node is, if a statement beside it may bind it again."""
         if not isinstance(node, ast.Name):
             return None
         function = self.tree.function(node)
         if not isinstance(function, FunctionStatement):
             return None
         if is_lost(function, node.id):
-            return None  # nobody would see what it is bound to
+            return None  # the binding would be unused
         return node.id if node.id in self.tree.source.scoping(function) else None
 
     def shared(self, node: ast.Name) -> bool:
-        """Whether what a name stands for may be known by another name."""
+        """Return whether the value of a name may have another name, too."""
         return shared(self.tree, node, self.finding.span.call_site is not None)
 
     def module(self, name: str, usual: str) -> tuple[str, tuple[Edit, ...]] | None:
-        """How a module is called here, and the import that this takes; None if it cannot be.
+        """Return the name of a module here, and the import that it needs; None if impossible.
 
         `usual` is the name under which it is imported where it is not.
         """
@@ -550,15 +550,15 @@ class Place(Generic[D]):
         return self.imported(f"import {name}" + (f" as {usual}" if usual != name else ""), usual)
 
     def numpy(self) -> tuple[str, tuple[Edit, ...]] | None:
-        """How NumPy is called here."""
+        """Return the name of NumPy here, and the import that it needs."""
         return self.module("numpy", "np")
 
     def psc(self) -> tuple[str, tuple[Edit, ...]] | None:
-        """How our package is called here."""
+        """Return the name of our package here, and the import that it needs."""
         return self.module("pscdsl", "psc")
 
     def dtype(self, name: str) -> tuple[str, tuple[Edit, ...]] | None:
-        """How a dtype is written here: `f32`, `psc.f32`."""
+        """Return the spelling of a dtype here: `f32`, `psc.f32`."""
         name = "bool_" if name == "bool" else name
         for alias, statement in self._imports():
             if isinstance(statement, ast.ImportFrom) and statement.module == "pscdsl":
@@ -569,7 +569,7 @@ class Place(Generic[D]):
         return None if found is None else (f"{found[0]}.{name}", found[1])
 
     def shadowed(self, name: str) -> bool:
-        """Whether a function around the finding has a name of its own that hides this one."""
+        """Return whether a function around the finding has a local that hides this name."""
         if not self.nodes:
             return True
         for each in (self.nodes[0], *self.tree.above(self.nodes[0])):
@@ -589,7 +589,7 @@ class Place(Generic[D]):
         return False
 
     def instead_of_import(self, module: str, name: str, usual: str) -> Edit | None:
-        """The edit that binds a name to another module than the import that does; None if none can.
+        """Return the edit that binds a name to another module than its import; None if impossible.
 
         `import jax.numpy as np` and `from jax import numpy as np` become `import numpy as np`.
         """
@@ -606,14 +606,14 @@ class Place(Generic[D]):
         return None
 
     def _imports(self) -> Iterator[tuple[ast.alias, ast.Import | ast.ImportFrom]]:
-        """The imports at module level, under no condition."""
+        """Yield the unconditional imports at module level."""
         for statement in self.tree.source.tree.body:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 for alias in statement.names:
                     yield alias, statement
 
     def imported(self, statement: str, name: str) -> tuple[str, tuple[Edit, ...]] | None:
-        """A name with the import that binds it, below the imports that are there."""
+        """Return a name with the import that binds it, below the existing imports."""
         body = self.tree.source.tree.body
         taken = any(name in targets(each) for each in body)
         if taken or self.shadowed(name):

@@ -29,7 +29,7 @@ DICT = {"update": "{{**{x}, **{0}}}", "clear": "{{}}"}
 def list_method(
     place: Place[Mutation], attribute: ast.Attribute, call: ast.Call, statement: ast.Expr
 ) -> Iterator[Fix]:
-    """What to write instead of `items.append(item)` and the like, as a statement."""
+    """Replace `items.append(item)` and the like, as a statement."""
     name = place.named(attribute.value)
     table = LIST if place.finding.what.startswith("`list.") else DICT
     template = table.get(attribute.attr)
@@ -62,7 +62,7 @@ def _comprehension(
     statement: ast.Expr,
     applicability: Applicability,
 ) -> Fix | None:
-    """`items = [item for …]` in place of `items = []` and the loop behind it that appends."""
+    """Write `items = [item for …]` in place of `items = []` and the appending loop after it."""
     tree = place.tree
     loop = place.parent(statement, ast.For)
     function = tree.function(statement)
@@ -99,13 +99,13 @@ COMBINE = {"Add": "add", "Mult": "multiply"}
 
 @dataclass(frozen=True)
 class MethodUpdate:
-    """What does the same as a method that changes an array, and returns a new one."""
+    """A function with the effect of a method that changes an array; it returns a new one."""
 
     function: str
     counts: tuple[int, ...]
-    """How many arguments it may be given by position."""
+    """The accepted numbers of positional arguments."""
     applicability: Applicability | None = None
-    """How safe it is; None where that depends on who else holds the array."""
+    """The safety of the fix; None if it depends on other holders of the array."""
 
 
 METHODS = {
@@ -118,20 +118,20 @@ FUNCTIONS = {
     "place": ("np.where", (1, 2, 0)),
     "putmask": ("np.where", (1, 2, 0)),
 }
-"""Functions that change their first argument: what returns a new one, of which arguments."""
+"""Functions that change their first argument: the pure function, and the order of its arguments."""
 UFUNCS = {"add": "add", "multiply": "multiply", "minimum": "minimum", "maximum": "maximum"}
-"""What `np.add.at` and the like combine by."""
+"""The `combine` of `np.add.at` and the like."""
 
 
 def mutation(place: Where) -> Iterator[Fix]:
-    """What to write instead of a change in place, or where to declare it."""
+    """Replace a change in place, or declare it."""
     yield from _in_its_place(place)
     if place.finding.parameter:
         yield from _declared(place, place.finding.parameter)
 
 
 def _declared(place: Where, name: str) -> Iterator[Fix]:
-    """`@psc.kernel(writes="x")` of the kernel around."""
+    """Add `@psc.kernel(writes="x")` to the kernel around."""
     node = next(iter(place.tree.at(place.finding.span)), None)
     function = None if node is None else place.tree.function(node)
     if not isinstance(function, ast.FunctionDef):
@@ -166,7 +166,7 @@ def _declared(place: Where, name: str) -> Iterator[Fix]:
 
 
 def _in_its_place(place: Where) -> Iterator[Fix]:
-    """What to write instead."""
+    """Replace a change in place."""
     update = place.node(ast.AugAssign)
     if update is not None and isinstance(update.target, ast.Name):
         yield from _update(place, update, update.target)
@@ -190,7 +190,7 @@ def _in_its_place(place: Where) -> Iterator[Fix]:
 
 
 def _update(place: Where, node: ast.AugAssign, target: ast.Name) -> Iterator[Fix]:
-    """`y += 1` as `y = y + 1`, which NumPy computes otherwise where others hold the array."""
+    """Write `y += 1` as `y = y + 1`, which differs in NumPy if others hold the array."""
     if place.named(target) is not None:
         text = f"{target.id} = {target.id} {SIGNS[type(node.op).__name__]}"
         text += f" {place.tree.operand(node.value)}"
@@ -198,7 +198,7 @@ def _update(place: Where, node: ast.AugAssign, target: ast.Name) -> Iterator[Fix
 
 
 def _store(place: Where, target: ast.Subscript) -> Iterator[Fix]:
-    """`x[i] = v` and `x[i] += v`."""
+    """Rewrite `x[i] = v` and `x[i] += v`."""
     name = place.named(target.value)
     if name is None or "psc.update(" not in place.finding.rewrite:
         return
@@ -210,7 +210,7 @@ def _store(place: Where, target: ast.Subscript) -> Iterator[Fix]:
         operation = type(statement.op).__name__
         value, combine = place.tree.argument(statement.value), COMBINE.get(operation, "")
         if not combine or not _each_once(place, target.slice):
-            # Where an index stands twice, NumPy's `x[i] += v` adds once: the last write wins.
+            # If an index occurs twice, NumPy's `x[i] += v` adds once: the last write wins.
             operand = place.tree.operand(statement.value)
             value, combine = f"{place.tree.text(target)} {SIGNS[operation]} {operand}", ""
     else:
@@ -227,7 +227,7 @@ def _rebound(
     function: str = "psc.update",
     applicability: Applicability | None = None,
 ) -> Iterator[Fix]:
-    """`x = function(arguments)` in place of a statement that changes `x`."""
+    """Write `x = function(arguments)` in place of a statement that changes `x`."""
     assert isinstance(owner, ast.Name)
     kind, _, attribute = function.partition(".")
     module = place.psc() if kind == "psc" else place.numpy()
@@ -246,7 +246,7 @@ def _rebound(
 
 
 def _each_once(place: Where, index: ast.expr) -> bool:
-    """Whether an index names each element at most once: numbers, slices, counters of loops."""
+    """Return whether an index selects each element at most once: numbers, slices, loop counters."""
     function = place.tree.function(index)
     if isinstance(index, ast.Tuple):
         return all(_each_once(place, element) for element in index.elts)
@@ -275,7 +275,7 @@ def _each_once(place: Where, index: ast.expr) -> bool:
 def _method(
     place: Where, attribute: ast.Attribute, call: ast.Call, statement: ast.Expr
 ) -> Iterator[Fix]:
-    """`x.sort()`, `np.add.at(x, i, v)`, `items.append(item)`."""
+    """Rewrite `x.sort()`, `np.add.at(x, i, v)`, `items.append(item)`."""
     if place.finding.what.startswith(("`list.", "`dict.")):
         yield from list_method(place, attribute, call, statement)
         return
@@ -298,7 +298,7 @@ def _method(
 
 
 def _function(place: Where, call: ast.Call) -> Iterator[Fix]:
-    """`np.put(x, i, v)` as a statement, and `out=`."""
+    """Rewrite `np.put(x, i, v)` as a statement, and `out=`."""
     statement = place.parent(call, ast.Expr)
     if statement is None or any(isinstance(argument, ast.Starred) for argument in call.args):
         return

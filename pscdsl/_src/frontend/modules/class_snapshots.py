@@ -1,4 +1,4 @@
-"""What a class is when it is read: its members, its bases, and names that it does not have."""
+"""The state of a class when it is read: its members, its bases, and the names that it lacks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _BY_PYTHON: Final = frozenset(
     "__abstractmethods__ __annotate__ __annotate_func__ __annotations__ __annotations_cache__ "
     "__delattr__ __doc__ __parameters__ __setattr__ __signature__ __slotnames__".split()
 )
-"""What a class holds that Python itself may enter later, or that no kernel reads."""
+"""Members that Python itself may add later, or that no kernel reads."""
 
 
 CODE_PARTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
-"""What a function is besides its cells."""
+"""The parts of a function besides its cells."""
 
 
 def add_class(snapshot: Snapshot, cls: type[Any]) -> None:
@@ -54,7 +54,7 @@ def _add_members(snapshot: Snapshot, cls: type[Any]) -> None:
         snapshot.parts.append(Part.by_name(itemgetter, vars(cls), members, cls.__name__))
     for name, member in members.items():
         snapshot.add_member(f"{cls.__name__}.{name}", member)
-    for name in ("__init__", "__new__"):  # of which dataclasses and named tuples keep defaults
+    for name in ("__init__", "__new__"):  # dataclasses and named tuples keep their defaults here
         function = getattr(held.get(name), "__func__", held.get(name))
         if isinstance(function, types.FunctionType) and function.__defaults__:
             snapshot.attributes(cls.__name__, function, CODE_PARTS)
@@ -64,7 +64,7 @@ def _add_members(snapshot: Snapshot, cls: type[Any]) -> None:
 
 
 def _holds_fields_alone(cls: type[Any]) -> bool:
-    """Whether a class holds neither methods nor values, but what makes records enters."""
+    """Return whether a class has only fields and generated members, no methods or values."""
     for name, member in vars(cls).items():
         function = getattr(member, "__func__", member)
         if isinstance(function, types.FunctionType):
@@ -85,7 +85,7 @@ def _holds_fields_alone(cls: type[Any]) -> bool:
 
 
 def _absent_from(cls: type[Any]) -> Absent:
-    """The names by which a class could hide what it inherits, or what syntax means."""
+    """Return the missing names that could override inherited members or the meaning of syntax."""
     inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
     names = _SPECIAL | {name for name in inherited if not name.startswith("__")}
     return Absent.of(names - vars(cls).keys(), vars(cls), cls.__name__)
@@ -95,7 +95,7 @@ _GENERATING: Final = ("dataclasses", "reprlib", "collections", "typing")
 
 
 def is_generated(function: types.FunctionType) -> bool:
-    """Whether Python, `dataclass` or `NamedTuple` wrote a method."""
+    """Return whether Python, `dataclass` or `NamedTuple` generated a method."""
     home = function.__globals__.get("__name__")
     code = function.__code__
     generated = code.co_name == "__annotate__" or code.co_qualname.startswith("__create_fn__.")

@@ -1,7 +1,6 @@
-"""The files of one check: those given, those they may import, and what they contain.
+"""The files of one check: those given, those they may import, and their contents.
 
-Each is read once, so that everything said of it is said of the same content, and parsed when it is
-needed.
+Each is read once, so that all findings refer to the same content, and parsed when needed.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from pscdsl.typing.diagnostics import Failure
 if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.writes import Writes
 
-# Where modules are found: Python's own search, in the folders that a check may read.
+# The search for modules: Python's own, in the folders that a check may read.
 #
 # A search starts in some folders and follows the parts of a dotted name. A package with an
 # `__init__.py` ends it in that folder, then a module; folders without one are portions of a
-# namespace package. An extension module (`x.so`) hides what stands beside it, because nothing is
-# known of it.
+# namespace package. An extension module (`x.so`) hides a source file of the same name, because its
+# contents are unknown.
 
 
 _PACKAGE = os.path.realpath(FOLDER) + os.sep
@@ -55,12 +54,12 @@ class Question:
 
 
 def is_language(path: str) -> bool:
-    """Whether a file belongs to the implementation of the language, which no program writes to."""
+    """Return whether a file belongs to the language's implementation, which is never modified."""
     return path.startswith(_PACKAGE) and not path.startswith(os.path.join(LIBRARY, ""))
 
 
 class Finder:
-    """Finds modules; what a folder holds is read once."""
+    """Finds modules; each folder is listed once."""
 
     def __init__(self, bounds: Sequence[str]) -> None:
         self.bounds = tuple(filter(None, map(real, (*bounds, LIBRARY))))
@@ -69,7 +68,7 @@ class Finder:
         self._answers: dict[Question, Found | None] = {}
 
     def find(self, question: Question) -> Found | None:
-        """What a name stands for; None if there is no such module."""
+        """Return the module that a name refers to; None if there is no such module."""
         if question not in self._answers:
             self._answers[question] = self._search(question)
         return self._answers[question]
@@ -115,7 +114,7 @@ class Finder:
 
 
 class _Listing:
-    """What modules can be made of in a folder."""
+    """The files and folders in a folder that can be modules."""
 
     def __init__(self, folder: str) -> None:
         self.folders: set[str] = set()
@@ -142,7 +141,7 @@ class _Listing:
 
 
 def module_name(path: str) -> tuple[str, str]:
-    """The full name of a module's file, and the folder that its outermost package lies in."""
+    """Return the full name of a module's file, and the folder of its outermost package."""
     folder, base = os.path.split(resolved(path))
     stem = os.path.splitext(base)[0]
     if folder == LIBRARY:
@@ -157,25 +156,25 @@ def module_name(path: str) -> tuple[str, str]:
 
 
 def absolute(name: str, folders: Sequence[str]) -> Question:
-    """The search for a module by its full name; our own library's lie in a place of their own."""
+    """Return the search for a module by its full name; our own library has a special place."""
     head, _, rest = name.partition(f"{LIBRARY_NAME}.")
     return Question((LIBRARY,), rest) if rest and not head else Question(tuple(folders), name)
 
 
-# Possessive: what a part has taken it does not give back, so that each line is read once.
+# Possessive: a part never gives back matched text, so that each line is read once.
 _FROM = re.compile(
     r"^[ \t]*+from(?=[ \t.])[ \t]*+(\.*+)([\w.]*+)[ \t]*+import\b[ \t]*+(\([^()]*+\)|[^\n;#(]*+)",
     re.M,
 )
 _IMPORT = re.compile(r"^[ \t]*+import[ \t]++([^\n;#]++)", re.M)
 _MOST_PARTS = 100
-"""Of the name of a module; longer ones are of no file."""
+"""The most parts of a module's name; no file has a longer one."""
 _MOST_FILES = 5_000
 WORD = re.compile(r"[^\W\d]\w*")
 _PATCHERS = frozenset("setattr delattr patch __dict__ vars".split())
 _STORE = re.compile(r"(?<!\bself)(?<!\bcls)\.[^\W\d]\w*\s*+(?:[^\w\s=!<>()]{1,2})?=(?!=)|\bdel\b")
 _PATCHES = "="
-"""What stands among the words of a file that may store attributes of what it imports."""
+"""Marks, among the words of a file, that it may store attributes of imported modules."""
 
 
 class FileText:
@@ -221,16 +220,16 @@ LANGUAGE = MARKS[0]
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What an earlier check found of a file that has not been written since."""
+    """The facts that an earlier check found about a file that has not been written since."""
 
     imports: tuple[str, ...]
     """The files that it imports."""
     marks: tuple[str, ...]
-    """Those of `MARKS` that occur in it."""
+    """The members of `MARKS` that occur in it."""
     written: tuple[tuple[str, str], ...]
-    """The names of what it writes, and a digest of the writes of each."""
+    """The names that it writes, and a digest of the writes of each."""
     consulted: tuple[str, ...]
-    """The files that say what its names stand for, directly or not."""
+    """The files that determine the meanings of its names, directly or not."""
 
 
 class Files:
@@ -247,7 +246,7 @@ class Files:
         self.roots = tuple(dict.fromkeys((*roots, *own)))
         """The folders in which absolute imports are looked up."""
         self.bounds = self.roots if bounds is None else tuple(dict.fromkeys(bounds))
-        """The folders outside of which nothing is read but what is given."""
+        """The folders outside of which only given files are read."""
         self.finder = Finder(self.bounds)
         self._data: dict[str, bytes | Failure] = {}
         self._sources: dict[str, Source | Failure] = {}
@@ -255,20 +254,20 @@ class Files:
         self._all: tuple[str, ...] | None = None
         self._answers: dict[str, str] = {}
         self.facts: Mapping[str, FileFacts] = {}
-        """What is known of files without reading them, by path."""
+        """Known facts about files that need not be read, by path."""
         self._imports: dict[str, tuple[str, ...]] = {}
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
         self._places: dict[str, str] = {}
 
     def knows(self, path: str) -> bool:
-        """Whether a file is among those that are given, or was read."""
+        """Return whether a file was given or read."""
         return path in self._data or path in self.given
 
     def changed(self, contents: Mapping[str, bytes], reread: Iterable[str] = ()) -> Files:
-        """The same files with other contents in some; nothing is written.
+        """Return these files with other contents in some; nothing is written to disk.
 
-        Those to be read again are taken as they are on disk now.
+        The files in `reread` are read from disk again.
         """
         other = Files((), self.roots, self.bounds)
         other.given = self.given  # whose roots are known
@@ -289,7 +288,7 @@ class Files:
         return other
 
     def _reindexed(self, before: Files, stale: Iterable[str]) -> dict[str, list[str]]:
-        """The files in which each word occurs, by what is known of the same files before."""
+        """Return the files in which each word occurs, updated from an earlier index."""
         found = dict(before._words)
         order = {path: place for place, path in enumerate(self.all())}
         for path in order.keys() & set(stale):
@@ -309,7 +308,7 @@ class Files:
         return found
 
     def data(self, path: str) -> bytes:
-        """The content of a file; a Failure if it cannot be read."""
+        """Return the content of a file; a Failure if it cannot be read."""
         found = self._data.get(path)
         if found is None:
             try:
@@ -322,7 +321,7 @@ class Files:
         return found
 
     def digest(self, path: str) -> str:
-        """What stands for the content of a file."""
+        """Return a digest of the content of a file."""
         found = self._digests.get(path)
         if found is None:
             try:
@@ -333,7 +332,7 @@ class Files:
         return found
 
     def source(self, path: str) -> Source:
-        """A file as a module's text and tree; a Failure if it is not Python."""
+        """Return a file as a module's text and tree; a Failure if it is not Python."""
         found = self._sources.get(path)
         if found is None:
             try:
@@ -352,13 +351,13 @@ class Files:
 
     @functools.cached_property
     def writes(self) -> Writes:
-        """What these files write of each other."""
+        """The writes of these files to each other's names."""
         from pscdsl._src.frontend.captures.writes import Writes  # which known results do not need
 
         return Writes(self)
 
     def imported_by(self, path: str | None, name: str, level: int) -> Found | None:
-        """The module that an import in a file names."""
+        """Return the module that an import in a file names."""
         if level:
             if path is None:
                 return None
@@ -374,7 +373,7 @@ class Files:
         return self.finder.find(absolute(name, tuple(dict.fromkeys((*own, *self.roots)))))
 
     def inside(self, package: Found, name: str) -> Found | None:
-        """A module in a package."""
+        """Return a module in a package."""
         return self.finder.find(Question(package.folders, name)) if package.folders else None
 
     def writing(self, question: str) -> list[str]:
@@ -395,7 +394,7 @@ class Files:
         ]
 
     def mentioning(self, name: str) -> tuple[str, ...]:
-        """The files in which a name occurs, in order: only these can write what it stands for."""
+        """Return the files in which a name occurs, in order: no other file can write to it."""
         return tuple(self._words.get(name, ()))
 
     def marked(self, mark: str) -> list[str]:
@@ -408,7 +407,7 @@ class Files:
 
     @functools.cached_property
     def leading(self) -> frozenset[str]:
-        """The files that may name kernels: they, or what they import, name the language."""
+        """The files that may name kernels: they, or their imports, name the language."""
         importing: dict[str, list[str]] = {}
         for path in self.all():
             for other in self._imported_by(path):
@@ -437,10 +436,11 @@ class Files:
         return found
 
     def answer_to(self, question: str) -> str:
-        """What stands for the answer to a question about all files; it changes if the answer does.
+        """Return a digest of the answer to a question about all files.
 
-        `writes NAME` asks what writes variables of this name, `patches LIBRARY` what stores
-        attributes of a library, `leads PATH` whether a file, or what it imports, may name kernels.
+        `writes NAME` asks for the writes to variables of this name, `patches LIBRARY` for the
+        stores to attributes of a library, `leads PATH` whether a file, or one of its imports, may
+        name kernels.
         """
         if question.startswith("leads "):
             return str(question.removeprefix("leads ") in self.leading)
@@ -459,7 +459,7 @@ class Files:
         return self.writes.digests(path) if facts is None else facts.written
 
     def facts_of(self, path: str) -> FileFacts | None:
-        """Return what is known of a file; None if nothing has asked yet what it writes."""
+        """Return the facts about a file; None if its writes have not been asked for yet."""
         if path in self.facts:
             return self.facts[path]
         consulted = self.writes.consulted(path) if "writes" in vars(self) else None
@@ -475,7 +475,7 @@ class Files:
         return FileFacts(self._imported_by(path), marks, written, consulted)
 
     def all(self) -> tuple[str, ...]:
-        """The files given and those that they import, directly or not, as far as they are known.
+        """Return the files given and their imports, direct or not, as far as they are known.
 
         What is imported is read off the text: a file that is not needed is never parsed.  What the
         implementation of the language imports does not matter, because it writes to no program.
@@ -495,7 +495,7 @@ class Files:
         return self._all
 
     def _imported_by(self, path: str) -> tuple[str, ...]:
-        """The files that one imports, as far as they are known."""
+        """Return the files that one imports, as far as they are known."""
         imported = self._imports.get(path)
         if imported is None:
             facts = self.facts.get(path)
@@ -504,7 +504,7 @@ class Files:
         return imported
 
     def searched(self, path: str) -> str:
-        """The text of a file as it is searched for names; nothing if there is none."""
+        """Return the text of a file as it is searched for names; empty if there is none."""
         cached = self._texts.get(path)
         if cached is None:
             cached = self._texts[path] = self._searched(path)
@@ -536,7 +536,7 @@ class Files:
                 yield from self._named((name.split() or [""])[0], own)
 
     def _named(self, name: str, folders: Sequence[str]) -> Iterator[str]:
-        """The files of a module and of the packages it lies in."""
+        """Yield the files of a module and of the packages around it."""
         parts = name.split(".", _MOST_PARTS)[:_MOST_PARTS]
         for count in range(1, len(parts) + 1):
             found = self.finder.find(absolute(".".join(parts[:count]), folders))
@@ -562,19 +562,19 @@ def _digest(parts: Iterable[str]) -> str:
     return blake2b(text, digest_size=16).hexdigest()
 
 
-# From what was asked for to the files of a check, and the folders that they may import from.
+# The files of a check, and the folders that they may import from, for the paths that are given.
 #
-# What is given is trusted; what lies in it is not: links do not lead out of it, folders that cannot
-# be listed are reported, and how much is searched is bounded.
+# The given paths are trusted; their contents are not: links must not lead out of them, folders that
+# cannot be listed are reported, and the search is bounded.
 
 
 SUFFIXES = (".py", ".ipynb")
 SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "build", "dist"})
 MOST_ENTRIES = 1_000_000
-"""So many names are looked at below a folder that is given."""
+"""The most names that are examined below a given folder."""
 MOST_FILES = 50_000
 DEEPEST = 100
-"""So many folders may lie in each other: what the system does for a path grows with its length."""
+"""The most folders in each other: the system's work for a path grows with its length."""
 
 Excluded = Callable[[str], bool]
 
@@ -587,9 +587,9 @@ def _none(path: str) -> bool:
 def files_below(
     paths: Sequence[Path | str], excluded: Excluded | None = None, *, settled: bool = False
 ) -> Files:
-    """The files to check, given by themselves or by folders, but for those that are excluded.
+    """Return the files to check, given directly or by folders, without the excluded ones.
 
-    If `settled`, the paths are resolved ones: one that leads elsewhere by now is refused.
+    If `settled`, the paths are resolved ones: a path that leads elsewhere by now is refused.
     """
     leave_out = excluded or _none
     found = python_files(paths, leave_out, settled=settled)
@@ -601,9 +601,9 @@ def files_below(
 def python_files(
     paths: Sequence[Path | str], excluded: Excluded, *, settled: bool = False
 ) -> Iterator[str]:
-    """The files to check; links that lead out of a folder are not followed.
+    """Yield the files to check; links that lead out of a folder are not followed.
 
-    A folder that cannot be listed is among them: to read it is what tells that.
+    A folder that cannot be listed is yielded, too: reading it reports the problem.
     """
     for given in dict.fromkeys(map(str, paths)):
         root = real(given)
@@ -622,7 +622,7 @@ def python_files(
 
 
 def _below(root: str, excluded: Excluded) -> Iterator[str]:
-    """The names below a folder that may be sources, a folder's own before those of its folders."""
+    """Yield the names below a folder that may be sources, a folder's own before its folders'."""
     waiting = [root]
     seen = files = 0
     most_parts = root.count(os.sep) + DEEPEST
@@ -664,7 +664,7 @@ def _too_much(root: str, what: str) -> str:
 
 
 def _roots(paths: Sequence[Path | str]) -> Iterator[str]:
-    """Folders that modules may be named from: those given, what lies in `src`, and the current one.
+    """Yield the roots of modules' names: the given folders, their `src`, and the current one.
 
     A file's own root comes with the file.
     """
@@ -691,9 +691,9 @@ def _with_src(folder: str) -> Iterator[str]:
 
 
 def _bounds(paths: Sequence[Path | str]) -> Iterator[str]:
-    """The folders outside of which nothing is read: those given, and the current one above them.
+    """Yield the folders outside of which nothing is read: the given and the current one above them.
 
-    A file brings the outermost package that it lies in, or its folder.
+    A file contributes the outermost package around it, or its folder.
     """
     here = os.getcwd()
     for path in map(real, map(str, paths)):
@@ -705,7 +705,7 @@ def _bounds(paths: Sequence[Path | str]) -> Iterator[str]:
 
 
 def _package(folder: str) -> str:
-    """The outermost package around a folder, but within the repository; else the folder itself."""
+    """Return the outermost package around a folder in the repository; otherwise the folder."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if not os.path.isfile(os.path.join(folder, "__init__.py")) or not os.path.isfile(

@@ -58,14 +58,14 @@ MAKERS = {
     "psc.vmap",
     "psc.checkpoint",
 }
-"""What makes kernels of functions."""
+"""Functions that make kernels of functions."""
 Assignment = ast.Assign | ast.AnnAssign
 
 
 def find_kernels(
     module: StaticModule, diagnostics: list[Diagnostic]
 ) -> Iterator[tuple[str, Definition]]:
-    """The kernels that a module defines, in order; findings on the way are collected."""
+    """Yield the kernels that a module defines, in order; findings on the way are collected."""
     for name, bindings in module.bindings().items():
         *earlier, last = [statement for _, statement in bindings]
         for statement in earlier:  # a name that is bound again: each kernel counts
@@ -75,7 +75,7 @@ def find_kernels(
             continue
         try:
             if isinstance(last, FunctionStatement) and len(module.names.all_of(name)) > 1:
-                value = module.function(last)  # whichever of them the name stands for
+                value = module.function(last)  # whichever of the statements binds the name
             else:
                 value = module.own(name)
         except Failure as failure:
@@ -91,7 +91,7 @@ def find_kernels(
 
 
 def _methods(cls: RecordClass, statement: ast.ClassDef) -> Iterator[tuple[str, Definition]]:
-    """The kernels among the methods that a class statement defines."""
+    """Yield the kernels among the methods that a class statement defines."""
     for node in statement.body:
         member = cls.members.get(getattr(node, "name", ""))
         kernel = None if member is None else definition_in(member.value)
@@ -102,7 +102,7 @@ def _methods(cls: RecordClass, statement: ast.ClassDef) -> Iterator[tuple[str, D
 def _kernel(
     module: StaticModule, name: str, statement: ast.stmt, value: Any
 ) -> Iterator[tuple[str, Definition]]:
-    """The kernel that a statement binds a name to, if it is one."""
+    """Yield the kernel that a statement binds a name to, if it is one."""
     value = definition_in(value)
     if isinstance(value, RuledFunction) and isinstance(statement, FunctionStatement):
         value = definition_in(value.function)  # a kernel is checked whatever its derivative is
@@ -117,7 +117,7 @@ def _kernel(
 
 
 def _made(module: StaticModule, name: str, statement: ast.stmt) -> MadeTransformation:
-    """Where a module makes a kernel by a transformation."""
+    """Return the place where a module makes a kernel by a transformation."""
     source = module.source
     span = source.span(statement)
     if isinstance(statement, FunctionStatement):
@@ -137,7 +137,7 @@ def _made(module: StaticModule, name: str, statement: ast.stmt) -> MadeTransform
 
 
 def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:
-    """The expression that an assignment gives to a name; one item of a tuple, if it is known."""
+    """Return the expression that an assignment gives to a name; one item of a tuple, if known."""
     if not isinstance(statement, Assignment) or statement.value is None:
         return None
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -151,7 +151,7 @@ def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:
 
 
 def _failed_kernel(module: StaticModule, made_by: ast.expr | None) -> Sequence[Diagnostic]:
-    """Why `f = psc.kernel(…)` or `psc.grad(…)` makes no kernel; nothing if it is another call."""
+    """Return why `f = psc.kernel(…)` or `psc.grad(…)` makes no kernel; empty for other calls."""
     frame = module.frame()
     if not isinstance(made_by, ast.Call):
         return ()
@@ -171,7 +171,7 @@ def _may_be_kernel(name: str, statement: ast.stmt) -> bool:
 
 
 def misused_decorators(module: StaticModule) -> Iterator[Diagnostic]:
-    """Decorators of ours that have no meaning: `@psc.kernal`, `@psc.kernel(1)`, on a class."""
+    """Yield decorators of ours without a meaning: `@psc.kernal`, `@psc.kernel(1)`, on a class."""
     for node in statements(module.source.tree.body):
         if not isinstance(node, FunctionStatement | ast.ClassDef):
             continue
@@ -190,7 +190,7 @@ def misused_decorators(module: StaticModule) -> Iterator[Diagnostic]:
 
 
 def _is_ours(module: StaticModule, name: str) -> bool:
-    """Whether a module-level name is our package, or something imported from it."""
+    """Return whether a module-level name is our package, or something imported from it."""
     for _, statement in module.bindings().get(name, ()):
         if isinstance(statement, ast.Import):
             return any(
@@ -213,18 +213,18 @@ class Unchecked:
     name: str
     reason: str
     place: Span
-    """Where it begins."""
+    """The place where it begins."""
     node: FunctionStatement | None = None
     around: ast.FunctionDef | None = None
-    """The function of the module in whose body it stands, if it does."""
+    """The function of the module that contains it, if there is one."""
     decorator: str = ""
     """The qualified name of a decorator that is not known."""
     decorated_at: Span | None = None
-    """Where it is written."""
+    """The place of its decorator."""
 
 
 def unchecked_kernels(module: StaticModule, checked: set[ast.AST]) -> Iterator[Unchecked]:
-    """Kernels that are known only at run time: those inside functions or classes, for instance.
+    """Yield kernels that are known only at run time, such as those inside functions or classes.
 
     `checked` has the functions that were checked.
     """
@@ -239,7 +239,7 @@ def unchecked_kernels(module: StaticModule, checked: set[ast.AST]) -> Iterator[U
 
 
 def _unknown_inside(module: StaticModule, name: str) -> External | None:
-    """What a name transforms, if nothing is known of that."""
+    """Return the value that a name transforms, if that value is unknown."""
     try:
         value = module.own(name)
     except Failure:
@@ -256,7 +256,7 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
     bound = {each for bindings in module.bindings().values() for _, each in bindings}
 
     def unknown_decorator(node: FunctionStatement) -> tuple[str, Span | None]:
-        """The decorator that is not known, and where it is written."""
+        """Return the unknown decorator, and the place where it is written."""
         for decorator in node.decorator_list:
             if name := decorator_name(frame, decorator):
                 return name, module.source.span(decorator)
@@ -295,7 +295,7 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
 
 
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements and those in them."""
+    """Yield statements and those in them."""
     for node in body:
         yield node
         for inner in inner_bodies(node):
@@ -303,7 +303,7 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
-    """The functions and methods of a module that use a name which is imported from jax."""
+    """Yield the functions and methods of a module that use a name imported from jax."""
     if "jax" not in source.searched:
         return
     tree = source.tree
@@ -330,7 +330,7 @@ def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
 
 
 def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks of a compound statement."""
+    """Yield the blocks of a compound statement."""
     for name in ("body", "orelse", "finalbody"):
         yield getattr(node, name, [])
     parts: Iterable[ast.AST] = (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))
@@ -346,19 +346,19 @@ def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 #         @psc.kernel
 #         def scaled(x: f32["n"]) -> f32["n"]: ...
 #
-# What such a kernel reads of the function around it is a parameter whose type is declared, or bound
-# once, before the kernel, by a statement that follows from such names. The kernel is then checked
-# as if it had those parameters itself: arrays that `psc.constant` made for all sizes, a float or
-# complex number as one of which nothing is known, other static values as `psc.Static` is. All else
-# is known only when the function runs, and says so (PSC903).
+# Such a kernel may read parameters of the function around it whose types are declared, and names
+# bound once, before the kernel, by a statement that uses only such names. The kernel is then
+# checked as if it had those parameters itself: arrays that `psc.constant` made for all sizes, a
+# float or complex number as an unknown one, other static values like `psc.Static`. All other names
+# are known only when the function runs, and are reported (PSC903).
 
 
 NUMBERS: Final[Mapping[type, DType]] = {float: F64, complex: C128}
-"""The dtype of a number of which nothing is known but its type."""
+"""The dtype of a number of which only the type is known."""
 
 
 class NotKnown(Exception):
-    """What a kernel reads of the function around it is known only when that runs."""
+    """A value around a kernel that it reads, and that is known only when the function runs."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -367,27 +367,27 @@ class NotKnown(Exception):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a kernel reads of the function that makes it."""
+    """The values that a kernel reads from the function that makes it."""
 
     function: Closure
     parameters: tuple[Parameter, ...]
-    """Those of the function that are read, with their names in the kernel's signature."""
+    """The function's parameters that are read, with their names in the kernel's signature."""
     names: Mapping[str, str]
     """Their names in the function, by those names."""
     numbers: frozenset[str]
     """The parameters that are numbers of Python's."""
     statements: tuple[ast.stmt, ...]
-    """What binds the other names, in order."""
+    """The statements that bind the other names, in order."""
     captured: frozenset[str]
     """The names that functions read: the kernel itself, and those that it calls."""
     constants: frozenset[str]
-    """The names that are bound to what `psc.constant` makes of another one."""
+    """The names that are bound to `psc.constant` of another one."""
     computed: frozenset[str]
     """The names that are bound to more than arithmetic: NumPy may give them a dtype."""
 
 
 class MadeDefinition(Definition):
-    """A kernel that a function makes, with what it reads of that function as parameters."""
+    """A kernel that a function makes; its parameters include values read from that function."""
 
     def __init__(self, own: Closure, around: Surroundings) -> None:
         super().__init__(own)
@@ -399,13 +399,13 @@ class MadeDefinition(Definition):
         return replace(own, parameters=(*self.around.parameters, *own.parameters))
 
     def shown(self) -> Signature:
-        """The signature that the kernel has, without what is read of the function around it."""
+        """Return the kernel's own signature, without parameters of the function around it."""
         signature = self.signature
         own = signature.parameters[len(self.around.parameters) :]
         return replace(signature, parameters=own)
 
     def sampled(self) -> MadeDefinition | None:
-        """The same for one value of each number; None if there is no number."""
+        """Return the kernel with a sample for each number; None if it reads no number."""
         around = self.around
         if not around.numbers:
             return None
@@ -428,7 +428,7 @@ class MadeDefinition(Definition):
             value = arguments.pop(parameter.name)
             name = around.names[parameter.name]
             frame.names[name] = _number(value) if parameter.name in around.numbers else value
-        session.root = function  # what it asserts is assumed, as in a kernel
+        session.root = function  # its assertions are assumed, as in a kernel
         run(frame, around.statements)
         for finding in session.findings:
             if isinstance(finding, AssertionFails):
@@ -452,14 +452,14 @@ class MadeDefinition(Definition):
 
 
 def _sample(spec: Spec) -> Spec:
-    """A number as a static value, of which one is tried."""
+    """Return the specification of a number as a static value with one sample."""
     assert isinstance(spec, ArraySpec)
     cls = next(cls for cls, each in NUMBERS.items() if each is spec.dtype)
     return StaticSpec(cls.__name__, (cls(0.5),), Instance(cls))
 
 
 def _number(value: Value) -> Weak:
-    """A number of Python's of which nothing is known, in the dtype of whatever it meets."""
+    """Return an unknown Python number, which takes the dtype of its other operand."""
     kind = value.type.dtype.kind
 
     def at(wanted: DType) -> Value:
@@ -471,9 +471,9 @@ def _number(value: Value) -> Weak:
 def made_kernel(
     function: Any, node: FunctionStatement, kernels: Collection[ast.AST]
 ) -> MadeDefinition:
-    """The kernel that a function makes; NotKnown if it follows from more than its parameters.
+    """Return the kernel that a function makes; NotKnown if it depends on more than parameters.
 
-    `function` is what the module has by the name of the function around; `kernels` are all nodes
+    `function` is the module's value by the name of the function around; `kernels` are all nodes
     that are kernels: they write nothing.
     """
     if not isinstance(function, Closure) or node not in getattr(function.node, "body", ()):
@@ -520,7 +520,7 @@ def made_kernel(
 
 
 def _declared_writes(kernel: FunctionStatement) -> tuple[object, ...]:
-    """The parameters that the decorators of a kernel say it writes; NotKnown if that is open."""
+    """Return the parameters that a kernel's decorators declare as written; NotKnown if unknown."""
     given = [
         option.value
         for decorator in kernel.decorator_list
@@ -536,7 +536,7 @@ def _declared_writes(kernel: FunctionStatement) -> tuple[object, ...]:
 
 
 def _calls(statement: ast.stmt) -> bool:
-    """Whether a statement binds names to more than arithmetic of names and numbers."""
+    """Return whether a statement binds names to more than arithmetic of names and numbers."""
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
         return False
     plain = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.IfExp)
@@ -545,7 +545,7 @@ def _calls(statement: ast.stmt) -> bool:
 
 
 def _constants(function: Closure, statements: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that are bound to what `psc.constant` makes."""
+    """Yield the names that are bound to results of `psc.constant`."""
     frame = function.annotation_frame()
     for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
@@ -561,7 +561,7 @@ def _parameters(node: FunctionStatement) -> list[ast.arg]:
 
 
 def _outside(kernel: FunctionStatement) -> Iterator[ast.AST]:
-    """What is evaluated where the kernel is made, not where it runs."""
+    """Yield the parts of a kernel that are evaluated when it is defined, not when it runs."""
     yield kernel.args
     yield from kernel.decorator_list
     if kernel.returns is not None:
@@ -569,14 +569,14 @@ def _outside(kernel: FunctionStatement) -> Iterator[ast.AST]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """The names that stand in a node, but for those that it only binds."""
+    """Yield the names that a node reads."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
             yield inner.id
 
 
 def _bindings(around: FunctionStatement) -> dict[str, list[ast.AST]]:
-    """What binds each name of a function: its parameters, and statements of its body."""
+    """Return the bindings of each name of a function: parameters, and statements of its body."""
     found: dict[str, list[ast.AST]] = {each.arg: [each] for each in _parameters(around)}
     for other in (around.args.vararg, around.args.kwarg):
         if other is not None:
@@ -597,7 +597,7 @@ def _followed(
     kernel: FunctionStatement,
     bound: Mapping[str, Sequence[ast.AST]],
 ) -> list[ast.stmt]:
-    """The statements that bind what a kernel reads, and what is asserted of that, in order."""
+    """Return the statements that bind names of a kernel, and assertions about them, in order."""
     before = around.body[: around.body.index(kernel)]
     statements: set[ast.stmt] = set()
     read: set[str] = set()
@@ -629,7 +629,7 @@ def _followed(
 
 
 def _is_made_constant(name: str, bindings: Sequence[ast.AST]) -> bool:
-    """Whether a parameter is bound once more, to what a call makes of it: `w = psc.constant(w)`."""
+    """Return whether a parameter is bound only once more, as in `w = psc.constant(w)`."""
     given, made = bindings[0], bindings[-1]
     return (
         len(bindings) == 2
@@ -645,7 +645,7 @@ def _is_made_constant(name: str, bindings: Sequence[ast.AST]) -> bool:
 
 
 def _parameter(function: Closure, node: ast.arg, taken: Container[str]) -> tuple[Parameter, bool]:
-    """A parameter of the function around; whether it is a number of Python's."""
+    """Return a parameter of the function around, and whether it is a Python number."""
     title = f"`{node.arg}`, a parameter of `{function.name}`,"
     if node.annotation is None:
         raise NotKnown(f"{title} has no declared type")

@@ -1,4 +1,4 @@
-"""The modules that are known without reading them, and what their names mean."""
+"""The modules that are known without reading them, and the meanings of their names."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def reveal_type(here: Builder, value: Any) -> Any:
 
 
 SCOPE = Marker("pscdsl.scope(…)")
-"""What `psc.scope(name)` gives: a context."""
+"""The context that `psc.scope(name)` creates."""
 
 
 def scope(here: Builder, name: Any) -> Marker:
-    """`with psc.scope(name):` names a part of a kernel."""
+    """Return the context of `psc.scope(name)`, which names a part of a kernel."""
     del here
     if not isinstance(name, str | External):  # the text of sizes is not known, and not needed
         problem = f"takes a name, and {describe(name)} is none"
@@ -79,7 +79,7 @@ def scope(here: Builder, name: Any) -> Marker:
 
 
 ERRSTATE = Marker("numpy.errstate(…)")
-"""What `np.errstate(…)` gives: a context that changes nothing, as kernels warn of nothing."""
+"""The context of `np.errstate(…)`, which changes nothing, as kernels do not warn."""
 
 
 def errstate(
@@ -92,7 +92,7 @@ def errstate(
     under: Any = None,
     invalid: Any = None,
 ) -> Marker:
-    """`with np.errstate(divide="ignore"):`, where nothing is asked for but silence or warnings."""
+    """Return the context of `np.errstate(divide="ignore")`, for silence or warnings only."""
     del here
     _require_no_reaction("numpy.errstate", (all, divide, over, under, invalid))
     if call is not None:
@@ -109,14 +109,14 @@ def seterr(
     under: Any = None,
     invalid: Any = None,
 ) -> External:
-    """`np.seterr(divide="ignore")`, which changes nothing, as kernels warn of nothing."""
+    """Accept `np.seterr(divide="ignore")`, which changes nothing, as kernels do not warn."""
     del here
     _require_no_reaction("numpy.seterr", (all, divide, over, under, invalid))
     return External("the settings before `np.seterr(…)`")
 
 
 def _require_no_reaction(function: str, settings: Sequence[Any]) -> None:
-    """Refuse what asks for more than silence or warnings."""
+    """Refuse settings that ask for more than silence or warnings."""
     for setting in settings:
         if setting is not None and not (isinstance(setting, str) and setting in ("ignore", "warn")):
             problem = f"takes 'ignore' or 'warn' in a kernel, not {describe(setting)}"
@@ -125,7 +125,7 @@ def _require_no_reaction(function: str, settings: Sequence[Any]) -> None:
 
 
 CONTEXTS = (SCOPE, ERRSTATE)
-"""What a `with` may be of."""
+"""The contexts that a `with` statement accepts."""
 
 
 def register() -> None:
@@ -212,10 +212,10 @@ KNOWN_MODULES = frozenset(
     }
 )
 LOADING = frozenset("__name__ __file__ __package__ __spec__ __path__ __loader__".split())
-"""Names that say how a module was loaded."""
+"""Names that depend on how a module was loaded."""
 _SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
-"""Modules of types: each of their names stands for itself."""
+"""Modules of types: the meaning of each name is the name itself."""
 _KNOWN_IN_PARTS = frozenset(
     {
         *("collections", "dataclasses", "functools", "itertools", "math", "operator"),
@@ -271,7 +271,7 @@ for _method in ("property", "staticmethod", "classmethod"):
 
 
 def _made_in(module: str, name: str) -> StaticFunction:
-    """A decorator whose meaning stands in a module that needs this one."""
+    """Return a decorator whose meaning is in a module that depends on this one."""
 
     def made(here: Any, function: Any) -> Any:
         return getattr(importlib.import_module(module), f"make_{name}")(here, function)
@@ -291,7 +291,7 @@ def load_all() -> None:
 
 
 def known_attribute(module: KnownModule, name: str) -> Any:
-    """What a name of a known module means; a Failure if there is no such name."""
+    """Return the meaning of a name of a known module; a Failure if there is no such name."""
     load_all()
     qualified = f"{module.name}.{name}"
     if qualified in MEANINGS:
@@ -312,7 +312,7 @@ def known_attribute(module: KnownModule, name: str) -> Any:
 
 
 def _is_missing(module: str, name: str) -> bool:
-    """Whether one of Python's own modules has no such name."""
+    """Return whether a module is one of Python's own and has no such name."""
     if module.partition(".")[0] not in sys.stdlib_module_names:
         return False
     return not hasattr(importlib.import_module(module), name)
@@ -324,7 +324,7 @@ def _names(module: KnownModule) -> tuple[str, ...]:
 
 
 def _unknown_numpy(module: KnownModule, name: str) -> Any:
-    """A name of NumPy without a meaning here; a Failure if NumPy has no such name either."""
+    """Return a NumPy name without a meaning here; a Failure if NumPy has no such name either."""
     if hasattr(importlib.import_module(module.name), name):
         return External(f"{module.name}.{name}", library=True)
     owner = f"module `{module.name}`"
@@ -345,11 +345,11 @@ _OF_OTHERS: Final = {
     "rsqrt": "`1 / np.sqrt(x)`",
     "sigmoid": "`psc.special.expit(x)`",
 }
-"""Functions that other libraries have beside those of NumPy."""
+"""Functions of other libraries that NumPy lacks."""
 
 
 def _elsewhere(name: str) -> str:
-    """Return what is written for a function that NumPy has elsewhere, or others have."""
+    """Return the replacement for a function that NumPy has elsewhere, or that others have."""
     for part in ("linalg", "fft"):
         if f"numpy.{part}.{name}" in MEANINGS:
             return f"`np.{part}.{name}`"
@@ -357,7 +357,7 @@ def _elsewhere(name: str) -> str:
 
 
 def known_names(module: str) -> list[str]:
-    """What `from module import *` binds."""
+    """Return the names that `from module import *` binds."""
     load_all()
     prefix = f"{_SAME_AS.get(module, module)}."
     names = (name.removeprefix(prefix) for name in (*MEANINGS, *_MARKERS) if prefix in name)
@@ -376,12 +376,12 @@ def star_names(module: str) -> Iterable[str]:
 
 
 def known_module(name: str) -> KnownModule | None:
-    """A module that is known without reading it."""
+    """Return a module that is known without reading it; None for others."""
     return KnownModule(_SAME_AS.get(name, name)) if name in KNOWN_MODULES else None
 
 
 def builtin(name: str) -> Any:
-    """What a name of Python's builtins means; KeyError if there is none."""
+    """Return the meaning of a builtin; KeyError if there is none."""
     load_all()
     qualified = f"builtins.{name}"
     if qualified in MEANINGS:

@@ -85,13 +85,13 @@ class LoadedModule:
         self.namespace: Mapping[str, Any] = {} if owner is None else namespace_of(owner)
         self.source = source
         self.trace = trace
-        """What writes down what is looked up."""
+        """The trace that records the look-ups."""
         self.cells = dict(cells or {})
         self.function = function
         """The function whose cells these are."""
         self._values: dict[str, Any] = {}
         self._annotations: set[str] = set()
-        """The names that stand in annotations alone, which Python evaluates once at most."""
+        """The names that are only in annotations, which Python evaluates once at most."""
 
     @property
     def module(self) -> str:
@@ -103,12 +103,12 @@ class LoadedModule:
         return abstract(importlib.import_module(f"{LIBRARY_NAME}.{name}"), name, self.trace)
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
-        """A name of this module or of Python itself, for any reader."""
-        del user  # what the module binds, it binds for all
+        """Return the value of a name of this module or of Python itself, for any reader."""
+        del user  # the bindings of a module have no user
         if name in self._values:
             if name in self._annotations and not self.trace.annotating:
                 self._annotations.discard(name)
-                self._global(name)  # what it stands for counts from now on
+                self._global(name)  # from now on its value counts
             return self._values[name]
         if name in LOADING:
             return External(f"builtins.{name}")
@@ -131,7 +131,7 @@ class LoadedModule:
         return MISSING if self.owner is None else self.trace.look_up(self.owner, name)
 
     def lookup_annotation(self, name: str) -> Any:
-        """The same in an annotation: what is imported for type checkers is imported now."""
+        """Look up a name of an annotation; imports for type checkers are carried out now."""
         known, annotating = name in self._values, self.trace.annotating
         self.trace.annotating = True
         try:
@@ -153,7 +153,7 @@ class LoadedModule:
         raise KeyError(name)
 
     def _imported(self, name: str) -> Any:
-        """A name that is imported from one of Python's own modules is known by where it is from."""
+        """Return an unknown value for a name imported from a Python module; None for others."""
         for node in () if self.source is None else self.source.imports():
             if (
                 isinstance(node, ast.ImportFrom)
@@ -174,12 +174,12 @@ class LoadedModule:
 
     @property
     def guard(self) -> Guard:
-        """Refuses what cannot be held."""
+        """Return a guard that refuses values that cannot be held."""
         return Guard(anew=self.trace.anew)
 
 
 def _is_outside(value: Any) -> bool:
-    """Whether only the name of a value is known: it is refused wherever it is used."""
+    """Return whether only the name of a value is known: every use of it is refused."""
     if isinstance(value, LoadedModuleValue):
         return is_pythons(value.name)
     return isinstance(value, External)
@@ -194,7 +194,7 @@ class LoadedModuleValue:
         self.trace = trace
 
     def lookup_attribute(self, name: str) -> Any:
-        """`module.name`."""
+        """Return `module.name`."""
         if is_pythons(self.name):
             return External(f"{self.name}.{name}", library=True)
         found = self.trace.look_up(self.module, name)
@@ -212,7 +212,7 @@ class LoadedModuleValue:
 
 
 def definition_of(function: types.FunctionType, trace: Trace) -> Definition:
-    """A kernel from a loaded function."""
+    """Return the kernel of a loaded function."""
     made = Definition(closure_of(function, trace))
     *_, owner, _ = ("", *function.__qualname__.split("."))
     if owner != "<locals>":
@@ -221,7 +221,7 @@ def definition_of(function: types.FunctionType, trace: Trace) -> Definition:
 
 
 def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
-    """A loaded function as its source; a Failure if there is no source.
+    """Return a loaded function as its source; a Failure if there is no source.
 
     What is looked up when it is elaborated is written down in the trace.
     """
@@ -262,15 +262,15 @@ _CACHED: Final[type[Any]] = type(functools.lru_cache(abs))
 
 
 def abstract(value: Any, name: str, trace: Trace) -> Any:
-    """What a real object stands for in a kernel.
+    """Return the value in a kernel for a real object.
 
-    The trace has it written down already; what is looked up because of it is written down, too.
+    The trace has recorded the object already; it also records the look-ups that this needs.
     """
     if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
         return value
     if issubclass(_class_of(value), Enum) and compares_as_itself(value):
         return value
-    if isinstance(value, types.ModuleType):  # some answer whatever name they are asked for
+    if isinstance(value, types.ModuleType):  # some modules answer to any name
         known = known_module(value.__name__)
         return known if known is not None else LoadedModuleValue(value, trace)
     if isinstance(value, TypeVar):
@@ -309,13 +309,13 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
     if isinstance(value, np.finfo | np.iinfo):
         return NumpyInfo(value)
     kind = _class_of(value)
-    if kind.__module__ == "itertools":  # an iterator: what is left of it is a state
+    if kind.__module__ == "itertools":  # an iterator: its remaining items are a state
         return External(f"itertools.{kind.__name__}")
     return _instance(value, name, trace)
 
 
 def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
-    """A real type variable; its bound may be `psc.Tree`, of some dtype."""
+    """Return a real type variable; its bound may be `psc.Tree`, of some dtype."""
     name = variable.__name__
     if getattr(variable, "__infer_variance__", False):  # `def f[T](…)`
         return type_parameter(name)
@@ -388,7 +388,7 @@ _ITERATORS: dict[type, str] = {
 
 
 def _by_identity(value: Any) -> Any:
-    """The meaning of an object that a known module holds."""
+    """Return the meaning of an object in a known module."""
     entry = _identities(tuple([name in sys.modules for name in _optional()])).get(id(value))
     if entry is not None and entry[0] is value:
         return entry[1]
@@ -397,7 +397,7 @@ def _by_identity(value: Any) -> Any:
 
 @functools.cache
 def _homes() -> dict[str, str]:
-    """The module of each public name of ours, as the package lists them; none is loaded for it."""
+    """Return the module of each of our public names, by the package's list, without loading it."""
     package = sys.modules["pscdsl"]
     listed: dict[str, str] = vars(package)["_HOMES"]
     return {f"pscdsl.{x}": f"pscdsl.{x}" if y == "pscdsl" else y for x, y in listed.items()}
@@ -405,14 +405,14 @@ def _homes() -> dict[str, str]:
 
 @functools.cache
 def _optional() -> tuple[str, ...]:
-    """Known modules that take time to load: what nobody has loaded, nobody has objects of."""
+    """Return known modules that are slow to load; none of their objects exist before that."""
     known = ("scipy.fft", "scipy.linalg", "scipy.special", "typeguard")
     return (*known, *dict.fromkeys(_homes().values()))
 
 
 @functools.cache
 def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
-    """What the objects of known modules mean, of the optional ones those that are loaded."""
+    """Return the meanings of the objects of known modules, without optional ones not yet loaded."""
     load_all()
     missing = {name for name, there in zip(_optional(), loaded, strict=True) if not there}
     found: dict[int, tuple[Any, Any]] = {}
@@ -447,7 +447,7 @@ def _types() -> list[tuple[str, Any]]:
 
 
 def _by_module(value: Any) -> Any:
-    """Names of modules of types that were not listed: jaxtyping's, typing's."""
+    """Return the meaning of a name in a module of types: jaxtyping's, typing's."""
     module = getattr(value, "__module__", "") or ""
     name = getattr(value, "__name__", "") or getattr(value, "_name", "") or ""
     if isinstance(value, types.FunctionType) or not isinstance(module, str):
@@ -469,7 +469,7 @@ def _by_module(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class _ReadClass:
-    """What was read of a class, and when: what it held then."""
+    """A class as it was read, and its members at that time."""
 
     cls: type[Any]
     held: Sequence[Any]
@@ -478,18 +478,18 @@ class _ReadClass:
 
 
 _CLASSES: dict[int, _ReadClass] = {}
-"""By identity, which a metaclass cannot change the meaning of."""
+"""The classes that were read, by identity, which a metaclass cannot change."""
 forget_at_end(_CLASSES)
 
 
 def record_class(cls: type[Any]) -> RecordClass | None:
-    """The record class of a real class; None if its instances are not records."""
+    """Return the record class of a real class; None if its instances are not records."""
     found = _class(cls)
     return found if isinstance(found, RecordClass) else None
 
 
 def trace_of(value: Any) -> Trace | None:
-    """What was looked up when a kernel, a function with rules, or a class was read."""
+    """Return the trace of the look-ups for a kernel, a function with rules, or a class."""
     if isinstance(value, type):
         known = _CLASSES.get(id(value))
         return None if known is None else known.trace
@@ -498,7 +498,7 @@ def trace_of(value: Any) -> Trace | None:
 
 
 def is_as_read(cls: type[Any]) -> bool:
-    """Whether a class that was read would be read as the same now."""
+    """Return whether reading a class now would give the value that it gave before."""
     known = _CLASSES.get(id(cls))
     return known is not None and _is_current(known, _held(cls))
 
@@ -519,7 +519,7 @@ def _class(cls: type[Any]) -> Any:
     if known is not None and _is_current(known, held):
         return known.value
     trace = Trace(cls)
-    if known is not None:  # what was read with it before is not what the new look-ups find
+    if known is not None:  # the earlier look-ups with it differ from the new ones
         trace.close(f"the class {cls.__qualname__}, which was changed after it had been read")
     itself = External(f"{cls.__module__}.{cls.__qualname__}")
     _CLASSES[id(cls)] = _ReadClass(cls, held, itself, trace)  # while it is read
@@ -536,7 +536,7 @@ _DECLARING = ("__annotations__", "__dataclass_fields__", "__dims__")
 
 
 def _held(cls: type[Any]) -> list[Any]:
-    """What a class holds: `%autoreload` changes classes in place."""
+    """Return the members of a class: `%autoreload` changes classes in place."""
     found: list[Any] = []
     for each in cls.__mro__:
         if not is_outside(each.__module__):
@@ -574,7 +574,7 @@ def _read_class(cls: type[Any], trace: Trace) -> Any:
 
 
 def _without_module(cls: type[Any], failure: Failure) -> Failure:
-    """What to say of a class that cannot be read as its module is not to be found."""
+    """Return the failure for a class whose module cannot be found."""
     name = cls.__module__
     what = f"the class `{cls.__qualname__}` of `{name}`, which is not in `sys.modules`,"
     rewrite = f'set `sys.modules["{name}"]` to the module before it is run'
@@ -590,7 +590,7 @@ def _derives(cls: type[Any], base: type[Any]) -> bool:
 
 
 def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
-    """The names that an import inside a loaded function binds."""
+    """Return the names that an import inside a loaded function binds."""
     trace: Trace = scope.trace
     trace.close("what imports when it is read")
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The texts of loaded classes: where the statement of a real class stands, if that is known."""
+"""The texts of loaded classes: the place of a real class's statement, if it is known."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class LoadedClass:
         return None
 
     def frame(self) -> Frame:
-        """Where annotations and values of the class are read."""
+        """Return the frame in which annotations and values of the class are evaluated."""
         source = Source("<a class>", "") if self.statement is None else self.statement[0]
         return Frame(Session(None), source, self.scope)
 
     def failure(self, what: str, rewrite: str) -> Failure:
-        """What to say of a class that cannot be a record."""
+        """Return the failure for a class that cannot be a record."""
         found = Unsupported(what=what, rewrite=rewrite)
         if self.statement is None:
             return Failure(found)
@@ -75,7 +75,7 @@ class LoadedClass:
         return Failure(found.at(source.span(node)))
 
     def at(self, function: Any, what: str, rewrite: str) -> Failure:
-        """A refusal at a method, as far as its place is known."""
+        """Return a refusal at a method, as far as its place is known."""
         method = None if function is None else self.abstract(function, function.__name__)
         node, source = getattr(method, "node", None), getattr(method, "source", None)
         if node is None or source is None:
@@ -83,7 +83,7 @@ class LoadedClass:
         return Failure(Unsupported(what=what, rewrite=rewrite, span=source.span(node)))
 
     def annotation(self, name: str, value: Any) -> tuple[ast.expr, Frame]:
-        """The type of a field as an annotation, at its place if that is known."""
+        """Return the type of a field as an annotation, at its place if known."""
         frame = self.frame()
         if isinstance(value, str):
             text = value
@@ -109,7 +109,7 @@ class LoadedClass:
 
 
 def _texts(cls: type[Any]) -> Iterator[Source]:
-    """The texts that may have the statement, those that its methods are from first."""
+    """Yield the texts that may have the statement, those of its methods first."""
     names = dict.fromkeys(
         function.__code__.co_filename
         for member in vars(cls).values()
@@ -131,7 +131,7 @@ def _source(name: str, text: str) -> Source:
 
 
 def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
-    """Whether a class statement annotates what the class does, in the same order."""
+    """Return whether a class statement has the class's annotations, in the same order."""
     line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     own = own_annotations(cls)
     return (
@@ -147,7 +147,7 @@ def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
 
 
 def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
-    """The annotations of a class statement, by the names that have them."""
+    """Return the annotations of a class statement, by the names that have them."""
     return {
         statement.target.id: statement.annotation
         for statement in node.body
@@ -156,7 +156,7 @@ def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
 
 
 def function_of(member: Any) -> Any:
-    """The function in a member of a class; None if there is none."""
+    """Return the function in a member of a class; None if there is none."""
     if isinstance(member, property):
         member = member.fget
     elif isinstance(member, functools.cached_property):
@@ -175,15 +175,16 @@ def own_annotations(cls: type[Any]) -> Mapping[str, Any]:
 
 
 def is_own(function: Any) -> bool:
-    """Whether the author of a class wrote this method."""
+    """Return whether the author of a class wrote this method."""
     return isinstance(function, types.FunctionType) and not is_generated(function)
 
 
-# The loaded classes that have a meaning: a class is asked what `classes.class_text` asks of a text.
+# The loaded classes that have a meaning: they meet the conditions that `classes.class_text` has for
+# class statements.
 #
-# Whatever made a class (decorators, a metaclass, writes to its attributes), what it holds is there
-# to be looked at.  So a class is read only if it holds nothing that is not modelled exactly; and
-# where its statement is known, that has to be one of the short list, and to say all there is.
+# Whatever made a class (decorators, a metaclass, writes to its attributes), its members can be
+# inspected. So a class is read only if all of them are modelled exactly; and if its statement is
+# known, that has to be one of the short list, and to determine the class completely.
 
 
 MADE: Final = frozenset(
@@ -194,24 +195,24 @@ MADE: Final = frozenset(
     "__abstractmethods__ __non_callable_proto_members__ __protocol_attrs__ _is_protocol "
     "_is_runtime_protocol __final__ __callable_proto_members_only__ __slotnames__".split()
 )
-"""What Python and the makers of records enter into a class."""
+"""Members that Python and record makers add to a class."""
 TUPLES: Final = frozenset(
     "__getnewargs__ __new__ __replace__ __repr__ _asdict _field_defaults _fields _make "
     "_replace".split()
 )
-"""What `NamedTuple` defines, and forbids to define."""
+"""Names that `NamedTuple` defines, and does not allow others to define."""
 KEYS: Final = frozenset(
     "__optional_keys__ __required_keys__ __readonly_keys__ __mutable_keys__ __total__ "
     "__closed__ __extra_items__".split()
 )
-"""What `TypedDict` defines."""
+"""Names that `TypedDict` defines."""
 ENUMERATIONS: Final = (Enum, Flag, IntEnum, StrEnum)
 _WITHOUT_MEANING: Final[tuple[Any, ...]] = (object, tuple, Generic, Protocol, ABC)
 _BASES: Final[tuple[Any, ...]] = (Record, pyrsistent.PRecord, pyrsistent.PClass)
 
 
 def kind_of(cls: type[Any]) -> str | None:
-    """The kind of record that a class is, or None if it is no record."""
+    """Return the kind of record that a class is, or None if it is no record."""
     if issubclass(cls, Record):
         return "record"
     if tuple in cls.__mro__ and hasattr(cls, "_fields"):
@@ -225,7 +226,7 @@ def kind_of(cls: type[Any]) -> str | None:
 
 
 def require_plain(loaded: LoadedClass, kind: str | None) -> None:
-    """A Failure unless all that the class is made of has an exact meaning."""
+    """Raise a Failure unless all parts of the class have an exact meaning."""
     if loaded.statement is not None and "<locals>" not in loaded.cls.__qualname__:
         class_text(loaded.frame(), loaded.statement[1])
     if isinstance(loaded.cls, EnumType):
@@ -268,7 +269,7 @@ def _require_new_names(loaded: LoadedClass) -> None:
 
 
 def field_names(cls: type[Any]) -> Iterator[str]:
-    """The names of the fields that a class declares or inherits."""
+    """Yield the names of the fields that a class declares or inherits."""
     if kind_of(cls) == "precord":
         yield from getattr(cls, "_precord_fields", getattr(cls, "_pclass_fields", ()))
     elif kind_of(cls) == "namedtuple":
@@ -346,19 +347,19 @@ def _require_enumeration(loaded: LoadedClass) -> None:
             raise loaded.failure(f"`{name}` of an enumeration", "a function of a member")
 
 
-# Classes as loaded: what a real class holds, where no text of a file says it.
+# Classes as loaded: the contents of a real class, where no file has its text.
 #
-# A class statement in a cell, at a prompt or in `-c` leaves no trace of where it stood; and a name
-# may stand for several classes, one after the other.  So the real class is read: its fields with
-# their types as they were evaluated, its methods, each with the text of its own code, its values.
-# What is not modelled exactly is refused.  Where a text is found that has such a
-# statement, findings point into it, and it must say all that there is to the class.
+# A class statement in a cell, at a prompt or in `-c` leaves no trace of its place; and a name may
+# be bound to several classes, one after the other. So the real class is read: its fields with their
+# types as they were evaluated, its methods, each with the text of its code, its values. Members
+# that are not modelled exactly are refused. If a text with such a statement is found, findings
+# point into it, and it must determine the class completely.
 
 
 def class_of_object(
     cls: type[Any], scope: Scope, abstract: Abstract, source: Source | None = None
 ) -> RecordClass:
-    """A real class as a record class; what is no record, for its constants and static methods."""
+    """Return a class as a record class; of any other class its constants and static methods."""
     loaded = LoadedClass(cls, scope, abstract, source)
     kind = kind_of(cls)
     require_plain(loaded, kind)
@@ -386,7 +387,7 @@ _NUMBERED: dict[tuple[str, str], list[weakref.ref[type[Any]]]] = {}
 
 
 def _number(cls: type[Any]) -> int:
-    """The number of a class among the classes of its name, in the order of first reading."""
+    """Return the number of a class among those of its name, in the order of first reading."""
     known = _NUMBERED.setdefault((cls.__module__, cls.__name__), [])
     for number, each in enumerate(known):
         if each() is cls:
@@ -396,7 +397,7 @@ def _number(cls: type[Any]) -> int:
 
 
 def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
-    """What refuses attributes of the class that its text writes."""
+    """Return a function that refuses attributes of the class that its text writes."""
     trace: Any = getattr(loaded.scope, "trace", None)
 
     def guard(name: str, value: Any) -> None:
@@ -408,11 +409,11 @@ def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
     return guard
 
 
-# What it holds.
+# The members of a class.
 
 
 def _fields(loaded: LoadedClass, kind: str, parents: list[RecordClass]) -> Iterator[Field]:
-    """The fields in the order of the constructor's parameters."""
+    """Yield the fields in the order of the constructor's parameters."""
     inherited: dict[str, Field] = {}
     for parent in reversed(parents):
         inherited.update((each.name, each) for each in _as_inherited(loaded, parent))
@@ -424,7 +425,7 @@ def _fields(loaded: LoadedClass, kind: str, parents: list[RecordClass]) -> Itera
 
 
 def _owns(cls: type[Any], kind: str, name: str) -> bool:
-    """Whether a class declares a field itself."""
+    """Return whether a class declares a field itself."""
     if kind == "precord":
         own = vars(cls)
         fields = own.get("_precord_fields", own.get("_pclass_fields", {}))
@@ -458,7 +459,7 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
 
 
 def _tuple_types(cls: type[Any]) -> Mapping[str, Any]:
-    """The types of a NamedTuple's fields; none of those of `collections.namedtuple`."""
+    """Return the types of a NamedTuple's fields; empty for `collections.namedtuple`."""
     for each in cls.__mro__:
         if "_fields" in vars(each):
             return annotations_of(each)
@@ -476,7 +477,7 @@ def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, Any]) -> Fi
 
 
 def _key(loaded: LoadedClass, name: str, annotation: Any) -> Field:
-    """A key of a TypedDict, which holds annotations in strings as `ForwardRef`."""
+    """Return a key of a TypedDict, which holds annotations in strings as `ForwardRef`."""
     text = getattr(annotation, "__forward_arg__", None)
     return Field(name, *loaded.annotation(name, annotation if text is None else text))
 
@@ -506,7 +507,7 @@ def _pyrsistent(cls: type[Any]) -> Mapping[str, Any]:
 
 
 def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
-    """What a class, or the first that it derives from, annotates a name with."""
+    """Yield the annotation of a name in a class, or in the first base that has one."""
     for each in cls.__mro__:
         annotations = own_annotations(each)
         if name in annotations:
@@ -515,7 +516,7 @@ def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
 
 
 def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
-    """A field of pyrsistent's, which has names of its own for what is not given."""
+    """Return a pyrsistent field, which has special markers for missing options."""
     absent: Any = _field_common
     kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
     node: ast.expr | None = None
@@ -545,7 +546,7 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
 
 
 def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
-    """A value that was worked out when the class was made."""
+    """Return a value that was evaluated when the class was made."""
     value = loaded.abstract(real, name)
     if isinstance(value, External):
         raise Failure(external_value(value))
@@ -553,7 +554,7 @@ def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
 
 
 def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
-    """The fields of a parent as a class has them that derives from it."""
+    """Return the fields of a parent for a class that derives from it."""
     given: tuple[Any, ...] = ()
     bases: tuple[Any, ...] = vars(loaded.cls).get("__orig_bases__", loaded.cls.__bases__)
     for base in bases:
@@ -573,7 +574,7 @@ def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
 
 
 def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
-    """The methods and values of a class, those that it inherits among them."""
+    """Return the methods and values of a class, including those that it inherits."""
     members: dict[str, Member] = {}
     for base in reversed(loaded.cls.__mro__[1:]):
         if base in (object, tuple, Record) or base.__module__ in ("typing", "abc", "pyrsistent"):
@@ -591,7 +592,7 @@ def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
 
 
 def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
-    """What stands in the body of a class, its fields left out."""
+    """Yield the members in the body of a class, without its fields."""
     cls = loaded.cls
     fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
     fields -= _variables(cls)
@@ -609,7 +610,7 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
 
 
 def _variables(cls: type[Any]) -> set[str]:
-    """The class variables that a dataclass keeps beside its fields."""
+    """Return the class variables that a dataclass keeps besides its fields."""
     if not dataclasses.is_dataclass(cls):
         return set()
     return {*cls.__dataclass_fields__} - {field.name for field in dataclasses.fields(cls)}
@@ -643,7 +644,7 @@ _WRAPPERS: Final[Mapping[type[Any], str]] = {
 
 
 def _namespace(loaded: LoadedClass) -> RecordClass:
-    """A class that has no instances in kernels: its static methods and constants can be used."""
+    """Return a class without instances in kernels: its static methods and constants can be used."""
     cls = loaded.cls
     members: dict[str, Member] = {}
     names: Any = getattr(cls, "__members__", {}) if isinstance(cls, EnumType) else {}

@@ -1,4 +1,4 @@
-"""The texts of loaded functions and modules: what their code was compiled from, what they write."""
+"""The texts of loaded functions and modules: the source of their code, and their writes."""
 
 from __future__ import annotations
 import __future__
@@ -53,15 +53,15 @@ from pscdsl.typing.python_containers import is_tuple
 # Loaded functions: the text that their code was compiled from, and their annotations.
 
 
-# The annotations of loaded functions: what their text says, beside what Python made of it.
+# The annotations of loaded functions: their text, besides the values that Python evaluated.
 #
 # Annotations are evaluated outside of the code of a function, where it is defined. So they may name
-# what the function itself does not hold: a class that is local to the function around it, or one
-# that a name no longer stands for. The real annotation knows.
+# objects that the function itself does not hold: a class that is local to the function around it,
+# or one to which no name is bound any more. The evaluated annotation still has it.
 
 
 def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
-    """Whether the annotations that a function has may be what its text says."""
+    """Return whether the annotations of a function may come from its text."""
     if isinstance(node, ast.Lambda) or are_copied(function):
         return True
     written, names = _written(node), _AnnotationNames(function, source)
@@ -74,7 +74,7 @@ def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> 
 
 
 def are_copied(function: types.FunctionType) -> bool:
-    """Whether `functools.wraps` gave a function the annotations of the one that it wraps."""
+    """Return whether `functools.wraps` gave a function the annotations of the one that it wraps."""
     wrapped = getattr(function, "__wrapped__", None)
     return wrapped is not None and annotations_of(wrapped) == annotations_of(function)
 
@@ -82,7 +82,7 @@ def are_copied(function: types.FunctionType) -> bool:
 def named_by_annotations(
     node: FunctionNode, function: types.FunctionType, source: Source
 ) -> Mapping[str, Any]:
-    """What names in a function's annotations stand for that it finds nowhere, or not any more."""
+    """Return the values of names in annotations that cannot be looked up, or not any more."""
     if are_copied(function):
         return {}
     written, names = _written(node), _AnnotationNames(function, source)
@@ -104,21 +104,21 @@ def named_by_annotations(
 
 
 class PartOfModule:
-    """A module that only annotations name: what they name in it."""
+    """A module that only annotations name, with the names that they use."""
 
     def __init__(self, name: str, names: dict[str, Any]) -> None:
         self.name = name
         self.names = names
 
     def lookup_attribute(self, name: str) -> Any:
-        """`module.name`."""
+        """Return `module.name`."""
         if name not in self.names:
             raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
         return self.names[name]
 
 
 def _written(node: FunctionNode) -> dict[str, ast.expr]:
-    """The annotations that stand in the text of a function."""
+    """Return the annotations in the text of a function."""
     if isinstance(node, ast.Lambda):
         return {}
     spec = node.args
@@ -128,7 +128,7 @@ def _written(node: FunctionNode) -> dict[str, ast.expr]:
 
 
 def _named(node: ast.expr, real: Any) -> Iterator[tuple[ast.Name | ast.Attribute, Any]]:
-    """The names in an annotation, with the objects that they stood for."""
+    """Yield the names in an annotation, with the objects that they were bound to."""
     if isinstance(node, ast.Name | ast.Attribute):
         yield node, real.text if isinstance(real, Sizes) else real
     elif isinstance(node, ast.BinOp):
@@ -160,13 +160,13 @@ def _named_in_subscript(
 
 
 def _plain(name: str) -> str:
-    """The name of a parameter as it is written, in a class, too: `_Layer__w` is `__w`."""
+    """Return the name of a parameter as it is written, in a class, too: `_Layer__w` is `__w`."""
     owner, underscores, rest = name.lstrip("_").partition("__")
     return f"__{rest}" if name.startswith("_") and owner and underscores and rest else name
 
 
 class _AnnotationNames:
-    """What the names in a function's annotations stand for."""
+    """The bindings of the names in a function's annotations."""
 
     def __init__(self, function: types.FunctionType, source: Source) -> None:
         self._source = source
@@ -177,7 +177,7 @@ class _AnnotationNames:
         self._cells.update(captured_by(function))
 
     def find(self, node: ast.expr) -> Any:
-        """What a name, or an attribute of a module, stands for; `_UNKNOWN` if that is not known."""
+        """Return the value of a name or of a module's attribute; `_UNKNOWN` if it is not known."""
         if isinstance(node, ast.Attribute):
             owner = self.find(node.value)
             known = isinstance(owner, types.ModuleType)
@@ -185,16 +185,16 @@ class _AnnotationNames:
         if not isinstance(node, ast.Name):
             return _UNKNOWN
         owner = uses(self._source).owner(node, node.id) if self._is_nested else None
-        if owner is not None:  # what is local around the function it only has if its body uses it
+        if owner is not None:  # it has an enclosing local only if its body uses it
             captured = isinstance(owner, FunctionNode)
             return self._cells.get(node.id, _UNKNOWN) if captured else _UNKNOWN
         return self._globals.get(node.id, vars(builtins).get(node.id, _UNKNOWN))
 
     def stands_for(self, node: ast.expr, real: Any) -> bool:
-        """Whether a name stands for an object, as far as readers of annotations can see."""
+        """Return whether a name is bound to an object, as far as readers of annotations can see."""
         found = self.find(node)
         if self._in_cell and _made_again(found, real):
-            return True  # a cell defines the class anew: the name stands for the new one
+            return True  # a cell defines the class again: the name is bound to the new one
         return found is real or (found is not _UNKNOWN and _equal(found, real))
 
 
@@ -202,7 +202,7 @@ _UNKNOWN: Final = object()
 
 
 def stands_in_cells(function: types.FunctionType) -> bool:
-    """Whether a function still has its name among those of the cells that IPython runs."""
+    """Return whether a function still has its name in the namespace of IPython's cells."""
     get: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
     shell: Any = None if get is None else get()
     if shell is None or shell.user_ns is not function.__globals__:
@@ -212,7 +212,7 @@ def stands_in_cells(function: types.FunctionType) -> bool:
 
 
 def _agree(node: ast.expr, real: Any, names: _AnnotationNames) -> bool:
-    """Whether an annotation as it was evaluated is not another one than the text has."""
+    """Return whether an annotation's value may come from its text."""
     if isinstance(real, ForwardRef) and not isinstance(node, ast.Constant):
         return real.__forward_arg__ == ast.unparse(node)
     if isinstance(real, str):
@@ -258,7 +258,7 @@ def _all_agree(nodes: Sequence[ast.expr], found: Sequence[Any], names: _Annotati
 
 
 def _united(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts of `a | b | c`."""
+    """Yield the parts of `a | b | c`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         yield from _united(node.left)
         yield from _united(node.right)
@@ -267,7 +267,7 @@ def _united(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _made_again(found: Any, real: Any) -> bool:
-    """Whether both are what one class statement makes, as a cell of a notebook does each time."""
+    """Return whether one class statement made both, as a cell of a notebook does each time."""
     both = isinstance(found, type) and isinstance(real, type)
     return both and (found.__module__, found.__qualname__) == (real.__module__, real.__qualname__)
 
@@ -275,23 +275,23 @@ def _made_again(found: Any, real: Any) -> bool:
 def _equal(found: Any, real: Any) -> bool:
     try:
         return bool(found == real)
-    except Exception:  # whatever a class says of its own
+    except Exception:  # whatever exception a class raises
         return False
 
 
 # The function of a text that loaded code was compiled from: proven, by compiling it again.
 #
-# A file may have been changed since it was loaded; then what would be read is not what Python runs.
-# So a text counts as that of some code only if it compiles to this code, constant by constant and
-# column by column, and if the annotations that Python evaluated are those that it has. Texts of one
-# file are cached as long as code of them may exist. What changes code when it is loaded, an import
-# hook or `typeguard.typechecked`, is asked to do the same to the text.
+# A file may have been changed since it was loaded; then its text is not the source of the code that
+# Python runs. So a text is the source of some code only if it compiles to this code, constant by
+# constant and column by column, and if it has the annotations that Python evaluated. Texts of one
+# file are cached as long as code of them may exist. Import hooks and `typeguard.typechecked`, which
+# change code when it is loaded, are applied to the text, too.
 
 
 _FUTURE: Final = __future__.all_feature_names
 _FLAGS: Final = sum(getattr(__future__, name).compiler_flag for name in _FUTURE)
 _MODE: Final = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-"""What notebooks and prompts allow beside programs."""
+"""Syntax that notebooks and prompts allow in addition to programs'."""
 
 _TEXTS: dict[str, list[Source]] = {}
 """The texts that a file has had, the newest first."""
@@ -301,7 +301,7 @@ forget_at_end(_TEXTS)
 def current_source(
     filename: str, namespace: dict[str, Any], code: types.CodeType | None = None
 ) -> Source | None:
-    """The text that a file, or a cell of a notebook, has now; None if there is none."""
+    """Return the current text of a file, or of a cell of a notebook; None if there is none."""
     linecache.checkcache(filename)
     text = code_texts.text_of(filename, namespace, code)
     return None if text is None else _source(filename, text)
@@ -320,7 +320,7 @@ def _source(filename: str, text: str) -> Source:
 
 
 def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source]:
-    """The texts that code may be from: the one its file has now, and those it had before."""
+    """Yield the texts that code may be from: the current one of its file, and earlier ones."""
     filename = code.co_filename
     current = current_source(filename, namespace, code)
     if current is not None:
@@ -336,7 +336,7 @@ def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source
 
 
 def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode]:
-    """A loaded function in the text that it is from; a Failure if there is none, or another one."""
+    """Return a loaded function in its text; a Failure if there is none, or another one."""
     code = function.__code__
     found: Source | None = None
     for source in _sources(code, function.__globals__):
@@ -352,7 +352,7 @@ def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode
 
 
 def _node(source: Source, function: types.FunctionType) -> FunctionNode | None:
-    """The node that compiles to the code of a function."""
+    """Return the node that compiles to the code of a function."""
     code = function.__code__
     for compiled in _compiled(source, function):
         alike = [
@@ -370,7 +370,7 @@ _PATCHES: Final = "IPython.extensions.deduperreload.deduperreload"
 
 
 def _patched_node(source: Source, function: types.FunctionType) -> FunctionNode | None:
-    """The same for code that `%autoreload` compiled alone: its lines are not those of the file."""
+    """Return the node of code that `%autoreload` compiled alone, whose lines are not the file's."""
     if _PATCHES not in sys.modules:
         return None
     path, code = function.__qualname__.split("."), function.__code__
@@ -387,7 +387,7 @@ def _patched_node(source: Source, function: types.FunctionType) -> FunctionNode 
 
 
 def _at_path(body: Sequence[ast.stmt], path: Sequence[str]) -> Iterator[ast.FunctionDef]:
-    """The functions of a name, within classes if there are several parts of it."""
+    """Yield the functions of a name, within classes if it has several parts."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and path == [statement.name]:
             yield statement
@@ -396,7 +396,7 @@ def _at_path(body: Sequence[ast.stmt], path: Sequence[str]) -> Iterator[ast.Func
 
 
 def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool) -> Any:
-    """A function as `%autoreload` compiles it, written anew, with its decorators or without."""
+    """Compile a function as `%autoreload` does: unparsed, with its decorators or without."""
     text = ast.unparse(node)
     if is_method:
         text = "class __autoreload_class__:\n" + textwrap.indent(text, "    ")
@@ -410,7 +410,7 @@ def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool
 def _standing_at(
     source: Source, code: types.CodeType, alike: Sequence[types.CodeType]
 ) -> FunctionNode | None:
-    """The function, of those that begin in the same line, that has the columns of some code."""
+    """Return the function with the columns of some code, of those that begin in the same line."""
     found = source.functions(code)
     if len(found) < 2:
         return found[0] if found else None
@@ -448,7 +448,7 @@ _CHECKERS: Final = ("beartype", "jaxtyping", "typeguard")
 
 
 def unchecked(function: types.FunctionType) -> types.FunctionType:
-    """The function that was written, without the checks of types that it is called through."""
+    """Return the function as written, without the type checks that it is called through."""
     inner = getattr(function, "__wrapped__", None)
     while isinstance(inner, types.FunctionType) and _wraps_in_checks(function):
         function, inner = inner, getattr(inner, "__wrapped__", None)
@@ -461,11 +461,11 @@ def _wraps_in_checks(function: types.FunctionType) -> bool:
     return made_by_beartype or home.partition(".")[0] in _CHECKERS
 
 
-# What a text compiles to.
+# The code that a text compiles to.
 
 
 def _compiled(source: Source, function: types.FunctionType) -> Iterator[Sequence[types.CodeType]]:
-    """The code near a function's, as each known way of loading makes it of the text."""
+    """Yield the code near a function's, as each known way of loading makes it of the text."""
     for key, make in _ways(source, function):
         if key not in source.compiled:
             source.compiled[key] = _functions(make)
@@ -475,7 +475,7 @@ def _compiled(source: Source, function: types.FunctionType) -> Iterator[Sequence
 def _ways(
     source: Source, function: types.FunctionType
 ) -> Iterator[tuple[object, Callable[[], Any]]]:
-    """How the text may have been compiled, the likeliest and quickest first."""
+    """Yield the ways in which the text may have been compiled, the likeliest and quickest first."""
     code = function.__code__
     flags = code.co_flags & _FLAGS
     statements = _statements(source, code.co_firstlineno)
@@ -505,7 +505,7 @@ def _ways(
 
 
 def _statements(source: Source, line: int) -> list[ast.stmt]:
-    """The statements of a module that have a line; a `class` or `def` with all that is in it."""
+    """Return the statements of a module that cover a line; a `class` or `def` as a whole."""
     statements: list[ast.stmt] = []
     for statement in source.tree.body:
         decorators = getattr(statement, "decorator_list", ())
@@ -516,12 +516,12 @@ def _statements(source: Source, line: int) -> list[ast.stmt]:
 
 
 def _functions(make: Callable[[], Any]) -> Sequence[types.CodeType]:
-    """All code that is nested in what is made; nothing if it cannot be."""
+    """Return all nested code objects of a compilation; empty if it raises."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whoever loaded it was warned
+            warnings.simplefilter("ignore")  # the import has already warned
             return list(_nested(make()))
-    except Exception:  # of somebody else's hook, too: then this is not how it was loaded
+    except Exception:  # also of a foreign hook: then this is not how it was loaded
         return ()
 
 
@@ -533,7 +533,7 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _compile(source: Source, statements: Sequence[ast.stmt], flags: int) -> Any:
-    """A part of a module, with its imports: what is called is compiled by whether it is one."""
+    """Compile a part of a module with its imports, which affect how calls are compiled."""
     module = ast.Module([*source.imports(), *statements], [])
     return compile(module, source.path, "exec", flags | _MODE, dont_inherit=True)
 
@@ -544,14 +544,14 @@ def _loader(namespace: dict[str, Any]) -> Any:
 
 
 def _changes_code(loader: Any) -> bool:
-    """Whether what loaded a module compiles it in a way of its own."""
+    """Return whether a module's loader compiles it in a special way."""
     kind: Any = loader.__class__
     made = getattr(kind, "source_to_code", None)
     return made is not None and made is not SourceFileLoader.source_to_code
 
 
 def _rewritten(pytest: Any, loader: Any, source: Source, statement: ast.stmt, flags: int) -> Any:
-    """The code of a module of tests as pytest compiles it, with rewritten assertions."""
+    """Return the code of a module of tests as pytest compiles it, with rewritten assertions."""
     module = ast.Module([copy.deepcopy(statement)], [])
     pytest.rewrite_asserts(module, source.text.encode(), source.path, loader.config)
     return _compile(source, module.body, flags)
@@ -562,7 +562,7 @@ def _decorators(node: FunctionNode) -> Sequence[ast.expr]:
 
 
 def _type_checked(source: Source, code: types.CodeType) -> Any:
-    """The code of a function as `typeguard.typechecked` compiles it, with checks in it."""
+    """Return the code of a function as `typeguard.typechecked` compiles it, with checks in it."""
     from typeguard._transformer import TypeguardTransformer  # it made the function
 
     path = [part for part in code.co_qualname.split(".") if part != "<locals>"]
@@ -573,7 +573,7 @@ def _type_checked(source: Source, code: types.CodeType) -> Any:
 
 
 def _declares(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
-    """Whether the annotations that a function has may be what its text says."""
+    """Return whether the annotations of a function may come from its text."""
     annotate = getattr(function, "__annotate__", None)  # from Python 3.14 on
     if isinstance(annotate, types.FunctionType) and not are_copied(function):
         own = annotate.__code__
@@ -583,21 +583,22 @@ def _declares(node: FunctionNode, function: types.FunctionType, source: Source) 
     return agrees(node, function, source)
 
 
-# The texts of loaded modules, so that what they write is known when a kernel is called.
+# The texts of loaded modules, so that their writes are known when a kernel is called.
 
 
-# Applied types of loaded modules, `Matrix = f32["n m"]`, as the aliases that source gives.
+# Subscripted types of loaded modules, `Matrix = f32["n m"]`, as the aliases that their source
+# gives.
 #
-# A real type no longer knows the text that it was written as.  It is written again, with the names
-# of what it is made of, and read as an annotation.
+# A real type does not keep its text. It is written again, with the names of its parts, and read as
+# an annotation.
 
 
 Abstract = Callable[[Any, str], Any]
-"""What a real object stands for, given its name."""
+"""A function that returns the value for a real object, given its name."""
 
 
 def is_applied(value: object) -> TypeGuard[Any]:
-    """Whether this is a type with something in its brackets, or a union of types."""
+    """Return whether this is a subscripted type, or a union of types."""
     if isinstance(value, ElementType):
         return value.text is not None
     if _is_jaxtyping(value) or isinstance(value, types.GenericAlias | types.UnionType):
@@ -606,7 +607,7 @@ def is_applied(value: object) -> TypeGuard[Any]:
 
 
 def alias_of(value: Any, scope: Scope, abstract: Abstract) -> Alias:
-    """The alias that stands for an applied type."""
+    """Return the alias for a subscripted type."""
     written = WrittenTypes(abstract)
     text = written.text(value)
     source = Source("<a type>", text + "\n")
@@ -628,20 +629,20 @@ def _is_jaxtyping(value: object) -> TypeGuard[Any]:
 
 
 def _written_literal(value: Any) -> str:
-    """A literal as most people write it."""
+    """Return a literal as most people write it."""
     plain = isinstance(value, str) and repr(value) == f"'{value}'"
     return f'"{value}"' if plain else repr(value)
 
 
 class WrittenTypes:
-    """Types as text, and what the names in it stand for."""
+    """Types as text, and the values of the names in it."""
 
     def __init__(self, abstract: Abstract) -> None:
         self.abstract = abstract
         self.names: dict[str, Any] = {}
 
     def text(self, value: Any) -> str:
-        """A type as an annotation."""
+        """Return a type as an annotation."""
         if value is None or value is type(None):
             return "None"
         if value is Ellipsis:
@@ -672,7 +673,7 @@ class WrittenTypes:
         return f"{self.name(origin)}[{inner or '()'}]"
 
     def name(self, value: Any) -> str:
-        """A name for what is no applied type."""
+        """Return a name for a type that is not subscripted."""
         found: Any = self.abstract(value, getattr(value, "__name__", "type"))
         stem = str(getattr(value, "__name__", "type"))
         name = stem = stem if stem.isidentifier() else "type"
@@ -686,7 +687,7 @@ _PUBLIC = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path
 
 
 def public_name(module: str) -> str:
-    """The name by which users know one of Python's own modules: `socket` of `_socket`."""
+    """Return the name by which users know one of Python's own modules: `socket` of `_socket`."""
     top, dot, rest = module.partition(".")
     if top in _PUBLIC:
         return _PUBLIC[top]
@@ -695,6 +696,6 @@ def public_name(module: str) -> str:
 
 
 def is_pythons(module: str) -> bool:
-    """Whether a module comes with Python, and its functions are known by name or not at all."""
+    """Return whether a module is Python's; its functions are known only by name."""
     top = module.partition(".")[0]
     return top != "typing" and known_module(module) is None and comes_with_python(module)

@@ -1,10 +1,10 @@
-"""Kernels are read again where what they were read from was loaded again.
+"""Kernels are read again after their sources were loaded again.
 
-A kernel stays what it was when it was first read: calls ask nothing.  But `importlib.reload` and
-`%autoreload` put other functions, classes and values where the kernel found its own, and so do
-cells of a notebook that define them anew.  With the first call after such an event all kernels
-that were read are asked whether their look-ups still find what they found.  Those of which that is
-not so are forgotten, and read again when they are called.
+A kernel stays as it was when it was first read: calls check nothing. But `importlib.reload` and
+`%autoreload` replace functions, classes and values that the kernel found, and so do cells of a
+notebook that define them again. At the first call after such an event, all kernels that were read
+are checked: do their look-ups still find the same values? The others are forgotten, and read again
+when they are called.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Read(Protocol):
 
     @property
     def trace(self) -> Trace | None:
-        """What was looked up when it was read."""
+        """The look-ups when it was read."""
         ...
 
     def ask_first(self) -> None:
@@ -34,11 +34,11 @@ class Read(Protocol):
         ...
 
     def go_on(self) -> None:
-        """Call it no more."""
+        """Stop calling it."""
         ...
 
     def found_changed(self, changed: Callable[[Any], bool]) -> bool:
-        """Whether it would be read as something else, beside what its trace tells."""
+        """Return whether it would be read differently now for reasons outside its trace."""
         ...
 
     def forget(self) -> None:
@@ -47,7 +47,7 @@ class Read(Protocol):
 
 
 class _Asking:
-    """Whether kernels are to be asked."""
+    """The state of the checks for kernels to read again."""
 
     __slots__ = ("asked", "asks", "watches")
 
@@ -65,7 +65,7 @@ _read: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def tell(thing: Read) -> None:
-    """Have something asked that is read now."""
+    """Register a thing that is read now for later checks."""
     _read.add(thing)
     if not STATE.watches:
         STATE.watches = True
@@ -80,17 +80,17 @@ class _Reloads:
     """Receives each module that is loaded again, and finds none."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
-        """`target` is the module, if it is there already."""
+        """Have kernels checked if a module that exists already is loaded again; find nothing."""
         if target is not None:
             ask()
 
 
 AUTORELOAD: Final = "IPython.extensions.autoreload"
-"""What gives functions that somebody has imported the code of those that take their place."""
+"""The extension that gives imported functions the code of their replacements."""
 
 
 def successor(function: types.FunctionType, kernel: Any, spec: object) -> Any:
-    """What has taken a kernel's place in the module that `spec` loaded; the kernel if none has."""
+    """Return the replacement of a kernel in the module that `spec` loaded; the kernel if none."""
     module = sys.modules.get(function.__module__)
     if AUTORELOAD not in sys.modules or module is None:
         return kernel
@@ -100,7 +100,7 @@ def successor(function: types.FunctionType, kernel: Any, spec: object) -> Any:
 
 
 def spec_of(function: types.FunctionType, kernel: Any) -> object:
-    """What loaded the module in which a kernel has the name of its function; None elsewhere."""
+    """Return the spec of a kernel's module if the kernel has its name there; None otherwise."""
     module = sys.modules.get(function.__module__)
     stands = module is not None and vars(module).get(function.__qualname__) is kernel
     return module.__spec__ if stands and module is not None else None
@@ -111,7 +111,7 @@ def _before_cell(_: object) -> None:
 
 
 def ask() -> None:
-    """Have all that was read be asked before it is called again."""
+    """Have everything that was read checked before its next call."""
     with _lock:
         STATE.asked = True
         for thing in list(_read):
@@ -119,7 +119,7 @@ def ask() -> None:
 
 
 def reread() -> None:
-    """Forget what would be read as something else by now, if there may be anything."""
+    """Forget the things that would be read differently by now, if there may be any."""
     if not STATE.asked:
         return
     with _lock:
@@ -142,7 +142,7 @@ def _ask_all() -> None:
 
 
 def _changed(thing: Any, asked: set[int]) -> bool:
-    """Whether something, or what it met when it was read, would be read as something else."""
+    """Return whether a thing, or one that its reading met, would be read differently now."""
     if id(thing) in asked:
         return False
     asked.add(id(thing))
@@ -156,7 +156,7 @@ def _changed(thing: Any, asked: set[int]) -> bool:
 
         return not is_as_read(thing) or _met_changed(trace_of(thing), changed)
     if not hasattr(thing, "found_changed"):
-        return False  # a primitive or a function that is vouched for: it is what it is
+        return False  # a primitive or a function that is vouched for never changes
     known: Read = thing
     return known.found_changed(changed) or _met_changed(known.trace, changed)
 

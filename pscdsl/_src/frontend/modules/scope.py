@@ -76,7 +76,7 @@ class ModuleValue:
     scope: StaticModule
 
     def lookup_attribute(self, name: str) -> Any:
-        """`module.name`."""
+        """Return `module.name`."""
         return member(self.scope, name, written=True)
 
 
@@ -99,7 +99,7 @@ class StaticModule:
         if path is not None and self.is_package:
             folders = (os.path.dirname(path),)
         self.folders = folders
-        """Where its submodules are, if it is a package; several of a namespace package."""
+        """The folders of its submodules, if it is a package; a namespace package has several."""
         self._bindings: Bindings | None = None
         self._unseen = False
         """Whether it takes all names of a module that cannot be read."""
@@ -107,12 +107,13 @@ class StaticModule:
         self._evaluating: set[str] = set()
         self._admitted: set[str] = set()
         self.captured: set[str] = set()
-        """Names of what can be written, which is compared when kernels run."""
+        """The names of values that can be written, which are compared when kernels run."""
         self.findings: list[Diagnostic] = []
         self.asked: set[Question] = set()
-        """The modules that were looked for because of what this one says."""
+        """The modules that were looked up for this one's imports."""
         self.searched: set[str] = set()
-        """What was asked of all files because of what this one binds; see `Files.answer_to`."""
+        """The questions about all files that this module's bindings raised; see `Files.answer_to`.
+        """
 
     @property
     def module(self) -> str:
@@ -121,50 +122,50 @@ class StaticModule:
 
     @property
     def names(self) -> Bindings:
-        """What binds each module-level name."""
+        """The bindings of each module-level name."""
         if self._bindings is None:
             self._bindings = Bindings([], lambda _: ())  # for modules that import each other
             self._bindings = Bindings(self.source.tree.body, self._star)
         return self._bindings
 
     def bindings(self) -> dict[str, list[Binding]]:
-        """The statements that bind each module-level name, in order."""
+        """Return the statements that bind each module-level name, in order."""
         return self.names.every
 
     def _star(self, node: ast.ImportFrom) -> Iterable[str]:
-        """The names that `from … import *` binds."""
+        """Return the names that `from … import *` binds."""
         known = None if node.level else known_module(node.module or "")
         if known is not None and known.name != LIBRARY_NAME:
             return star_names(node.module or "")
         try:
             module = imported_module(self, node)
         except Failure:
-            module = None  # whoever uses a name of it is told
+            module = None  # each use of its names reports it
         if module is None:
             self._unseen = True
         return () if module is None or module is self else module.exports()
 
     def may_bind_more(self) -> bool:
-        """Whether it may have names that its text does not show."""
+        """Return whether it may have names that its text does not show."""
         self.bindings()  # reads the imports
         return self._unseen or "globals()" in self.text
 
     def may_name_kernels(self) -> bool:
-        """Whether it, or what it imports, directly or not, has our name in its text."""
+        """Return whether its text, or that of a direct or indirect import, has our name."""
         if LANGUAGE in self.text or self.path is None:
             return LANGUAGE in self.text
         self.searched.add(f"leads {self.path}")
         return self.path in self.project.files.leading
 
     def exports(self) -> Iterable[str]:
-        """The names that `from module import *` takes from this one."""
+        """Return the names that `from module import *` takes from this one."""
         listed = exported(self.source.tree.body, self._other_exports)
         if listed is not None:
             return listed
         return [name for name in self.names.last if not name.startswith("_")]
 
     def _other_exports(self, node: ast.expr) -> Iterable[str] | None:
-        """The list that `impl.__all__` stands for, if `impl` is another module of the project."""
+        """Return the list of `impl.__all__`, if `impl` is another module of the project."""
         if not isinstance(node, ast.Attribute) or node.attr != "__all__":
             return None
         value = evaluate(self.frame(), node.value)
@@ -173,7 +174,7 @@ class StaticModule:
         return exported(value.scope.source.tree.body, value.scope._other_exports)
 
     def own(self, name: str) -> Any:
-        """A name bound in this module; KeyError if there is none."""
+        """Return the value of a name bound in this module; KeyError if there is none."""
         if name in self._values:
             return self._values[name]
         if name in LOADING:
@@ -192,7 +193,7 @@ class StaticModule:
         return value
 
     def _is_overload(self, statement: ast.stmt) -> bool:
-        """Whether a statement only says of a function, which follows, of which types it is."""
+        """Return whether a statement only declares an overload of a function that follows."""
         decorators = getattr(statement, "decorator_list", ()) if statement else ()
         return any(
             getattr(decorator, "attr", getattr(decorator, "id", "")) == "overload"
@@ -201,7 +202,7 @@ class StaticModule:
         )
 
     def _decided(self, name: str, values: list[Any], found: list[Binding]) -> Any:
-        """What a name stands for, if all statements that bind it agree, whichever was the last."""
+        """Return the value of a name if all statements that bind it agree, whichever runs last."""
         if values and same(values, _CONSTANTS):
             return values[0]
         *others, last = (self.source.span(statement) for _, statement in found)
@@ -210,7 +211,7 @@ class StaticModule:
         return External(f"{self.module}.{name}", (finding,))
 
     def admitted(self, name: str) -> Any:
-        """A name bound in this module; a Failure if something in the project writes it."""
+        """Return the value of a name bound in this module; a Failure if something writes it."""
         value = self.own(name)
         if name not in self._admitted and not isinstance(value, External):
             self.guard.admit(self, name, value)
@@ -221,7 +222,7 @@ class StaticModule:
 
     @property
     def guard(self) -> ProjectGuard:
-        """Refuses what something in the project writes."""
+        """Return a guard that refuses values that something in the project writes."""
         return ProjectGuard(writes=self.project.writes, searched=self.searched)
 
     @property
@@ -239,7 +240,7 @@ class StaticModule:
         return module_value(self, f"{LIBRARY_NAME}.{name}")
 
     def lookup(self, name: str, user: ast.AST | None = None) -> Any:
-        """A name of this module or of Python itself, as a function that reads it finds it."""
+        """Return the value of a name of this module or of Python, as its functions find it."""
         if self.names.only_for_types(name):
             raise Failure(OnlyForTypeCheckers(name=name))
         if self.names.may_be_unbound(name, user):
@@ -247,7 +248,7 @@ class StaticModule:
         return self.lookup_annotation(name)
 
     def lookup_annotation(self, name: str) -> Any:
-        """The same in an annotation, where what is there for type checkers counts too."""
+        """Look up a name of an annotation, including imports for type checkers."""
         try:
             return self.admitted(name)
         except KeyError:
@@ -260,7 +261,7 @@ class StaticModule:
         return value
 
     def frame(self) -> Frame:
-        """A frame in which module-level expressions are evaluated."""
+        """Return a frame in which module-level expressions are evaluated."""
         return Frame(Session(None), self.source, self)
 
     def _evaluate(self, name: str, binding: Node, statement: ast.stmt) -> Any:
@@ -284,11 +285,11 @@ class StaticModule:
             assign(frame, statement.target, evaluate(frame, statement.value))
         else:
             return External(f"{self.module}.{name}")
-        # What is no constant that can be worked out from the source says so when it is used.
+        # A value that does not follow from the source is reported when it is used.
         return known_or_why(frame, frame.names.get(name, POISON), f"{self.module}.{name}")
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
-        """What a function statement binds: its decorators applied."""
+        """Return the function that a statement binds, with its decorators applied."""
         frame = self.frame()
         value: Any = closure(frame, node, node.name)
         for decorator in reversed(node.decorator_list):
@@ -297,7 +298,7 @@ class StaticModule:
 
 
 def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
-    """What a decorator makes of a function."""
+    """Return the result of a decorator for a function."""
     function = evaluate(frame, decorator)
     if isinstance(function, Applicable) and not isinstance(function, External | Marker):
         try:
@@ -318,7 +319,7 @@ def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
 
 
 def decorator_name(frame: Frame, decorator: ast.expr) -> str:
-    """The qualified name of a decorator of which nothing is known; empty if it is anything else.
+    """Return the qualified name of an unknown decorator; empty for anything else.
 
     `numba.njit` for `@njit`, `@nb.njit(cache=True)` and `@partial(njit, cache=True)`.
     """
@@ -331,16 +332,16 @@ def decorator_name(frame: Frame, decorator: ast.expr) -> str:
 
 
 def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule | None:
-    """The module of the project that `from … import` names."""
+    """Return the module of the project that `from … import` names."""
     if node.level:
         return scope.project.relative(node.level, node.module or "", scope)
     return scope.project.module(node.module or "", scope)
 
 
 def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
-    """A name of another module: what it binds, or a module in it.
+    """Return the value of a name of another module, or a submodule of that name.
 
-    `written`: refuse what something in the project writes.
+    `written`: refuse a value that something in the project writes.
     """
     project = module.project
     project.depth += 1
@@ -369,7 +370,7 @@ def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
 
 
 def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Any:
-    """What one name of an import statement stands for."""
+    """Return the value that one name of an import statement is bound to."""
     if isinstance(node, ast.Import):
         name = alias.name if alias.asname else alias.name.split(".")[0]
         return module_value(scope, name)
@@ -383,7 +384,7 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
         except Failure:
             return External(f"{base}.{alias.name}", library=True)
     module = imported_module(scope, node)
-    if module is scope:  # a package that imports one of its own modules
+    if module is scope:  # a package that imports one of its submodules
         inner = scope.project.submodule(alias.name, scope)
         return (
             External(alias.name, library=True) if inner is None else ModuleValue(alias.name, inner)
@@ -400,7 +401,7 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
 
 
 def module_value(scope: StaticModule, name: str) -> Any:
-    """A module as a value: known, of the project, or one of which nothing is known."""
+    """Return a module as a value: a known module, one of the project, or an unknown one."""
     known = known_module(name)
     if known is not None:
         return known
@@ -409,7 +410,7 @@ def module_value(scope: StaticModule, name: str) -> Any:
 
 
 def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
-    """The names that an import inside a function binds."""
+    """Return the names that an import inside a function binds."""
     if not isinstance(scope, StaticModule):
         from pscdsl._src.frontend.modules.live import imported_at_run_time  # of loaded modules only
 
@@ -434,7 +435,7 @@ def make_kernel(
     writes: Any = None,
     **options: Any,
 ) -> Any:
-    """`@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
+    """Read `@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
     given = {"donate": donate, "budget": budget, "fast_math": fast_math, "writes": writes}
     if fast_math is not None and not isinstance(fast_math, bool):
         raise Failure(BadArguments(function="psc.kernel", problem=FAST_MATH))
@@ -464,9 +465,9 @@ MEANINGS["pscdsl.kernel"] = StaticFunction("pscdsl.kernel", make_kernel)
 
 # The modules of a project, as values: one for each file, by whatever name it is reached.
 #
-# Every module keeps a record of what was asked for its sake: which modules were looked for, and for
-# which names all files were searched.  What is found of a file follows from its content, from the
-# answers to these questions, and from the same of the modules that were the answers.
+# Every module records the questions that it raised: the modules that were looked up, and the names
+# for which all files were searched. The findings in a file follow from its content, from the
+# answers to these questions, and recursively from those of the modules that were found.
 
 
 class Project:
@@ -476,13 +477,13 @@ class Project:
         self.files = Files((), roots) if files is None else files
         self.by_path: dict[str, StaticModule] = {}
         self.depth = 0
-        """How many modules deep the name is that is being looked up."""
+        """The depth in modules of the current look-up."""
         self._namespaces: dict[tuple[str, ...], StaticModule] = {}
         self._added: list[StaticModule] = []
         self._writes: Writes | None = None
 
     def add(self, source: Source, path: str | None) -> StaticModule:
-        """A module from its source; with a path its imports are found."""
+        """Add a module from its source; with a path its imports are found."""
         if path is None:
             module = StaticModule(self, source, "__main__", None)
         else:
@@ -496,7 +497,7 @@ class Project:
 
     @property
     def writes(self) -> Writes:
-        """What the project writes of that which its kernels see."""
+        """The project's writes to values that its kernels see."""
         if not self._added:
             return self.files.writes
         if self._writes is None:
@@ -504,7 +505,7 @@ class Project:
         return self._writes
 
     def at(self, path: str) -> StaticModule:
-        """The module of a file; a Failure if it is not Python."""
+        """Return the module of a file; a Failure if it is not Python."""
         found = self.by_path.get(path)
         return self._made(path, self.files.source(path)) if found is None else found
 
@@ -514,17 +515,17 @@ class Project:
         return module
 
     def modules(self) -> tuple[StaticModule, ...]:
-        """All modules that were needed."""
+        """Return all modules that were needed."""
         return (*self.by_path.values(), *self._namespaces.values())
 
     def module(self, name: str, asker: StaticModule) -> StaticModule | None:
-        """A module by its full name; None if its source is not below the roots."""
+        """Return a module by its full name; None if its source is not below the roots."""
         own = () if asker.path is None else (module_name(asker.path)[1],)
         folders = tuple(dict.fromkeys((*own, *self.files.roots)))
         return self._answer(absolute(name, folders), asker, name)
 
     def relative(self, level: int, name: str, asker: StaticModule) -> StaticModule | None:
-        """What `from ..name import` looks into: `level` dots, and a name that may be empty."""
+        """Find the module of `from ..name import`: `level` dots, and a name that may be empty."""
         if asker.path is None:
             return None
         folder = os.path.dirname(asker.path)
@@ -539,7 +540,7 @@ class Project:
         return self._module(found, base)
 
     def submodule(self, name: str, asker: StaticModule) -> StaticModule | None:
-        """A module in a package, by the last part of its name."""
+        """Return a module in a package, by the last part of its name."""
         full = f"{asker.module}.{name}"
         return self._answer(Question(asker.folders, name), asker, full)
 

@@ -1,9 +1,9 @@
-"""What a kernel captured, as it was when it was read: what can change is compared at each call.
+"""The captured values of a kernel when it was read; mutable ones are compared at each call.
 
-Names, cells, functions and classes are compared by the identity of what they hold; lists, dicts and
-sets item by item; records by their fields.  An array is locked.  A lock does not hold what was made
-before: a view, a buffer, memory of another library.  So the contents of an array are compared, too,
-unless all that holds it is known, and is no view.
+Names, cells, functions and classes are compared by the identity of their values; lists, dicts and
+sets item by item; records by their fields. An array is locked. A lock does not stop writes by
+objects that were made before: a view, a buffer, memory of another library. So the contents of an
+array are compared, too, unless all its holders are known, and none is a view.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import numpy as np
 from pscdsl._src.language.elements import frozen, is_frozen, locked
 
 MISSING: Final = object()
-"""What is found under a name that is not there."""
+"""The result of looking up a name that does not exist."""
 MOST_ITEMS: Final = 10_000
-"""Of lists, dicts and sets that one kernel captures: comparing them takes 0.1 ms."""
+"""The most items of lists, dicts and sets that one kernel captures: comparing them takes 0.1 ms."""
 MOST_BYTES: Final = 1 << 20
-"""Of an array whose contents are compared: that takes 0.05 ms."""
+"""The largest array whose contents are compared: that takes 0.05 ms."""
 _FEW_BYTES: Final = 4096
-"""Comparing so many is faster than to find out whether it is necessary."""
+"""The size up to which comparing is faster than finding out whether it is necessary."""
 
 Get: TypeAlias = Callable[[Any], Iterable[Any]]
 LAYOUT: Final = attrgetter("shape", "strides", "dtype", "flags.writeable")
@@ -45,31 +45,31 @@ class Part(NamedTuple):
     get: Get
     owner: Any
     found: list[Any]
-    """What they gave when the kernel was read; in lists, the collector finds arrays."""
+    """The values when the kernel was read, in a list, in which the collector finds arrays."""
     name: str
-    """How messages name the object."""
+    """The name of the object in messages."""
     keys: tuple[str, ...] = ()
-    """The names of what was looked up in it, if messages name that."""
+    """The names of the look-ups in it, if messages name them."""
 
     @classmethod
     def by_name(cls, get: Any, owner: Any, found: Mapping[str, Any], name: str) -> Part:
-        """Look-ups of names, by `attrgetter` or `itemgetter`, which of one name give no tuple."""
+        """Return look-ups by `attrgetter` or `itemgetter`, which return no tuple for one name."""
         keys = (*found, *found) if len(found) == 1 else tuple(found)
         return cls(get(*keys), owner, [found[key] for key in keys], name, keys)
 
     def named(self, place: int) -> str:
-        """How messages name what was looked up."""
+        """Return the name of a look-up for messages."""
         return ".".join(filter(None, (self.name, *self.keys[place : place + 1])))
 
     def changed(self) -> Iterator[str]:
-        """The names of what is something else by now."""
+        """Yield the names whose values have changed."""
         try:
             now = tuple(self.get(self.owner))
         except (LookupError, AttributeError, ValueError, RuntimeError):  # it is not there any more
             now = ()
         if len(now) != len(self.found):
             yield self.named(0)
-        elif class_of(self.owner) is set:  # whose order is not a part of it
+        elif class_of(self.owner) is set:  # the order of a set does not count
             if {(class_of(x), x) for x in now} != {(class_of(x), x) for x in self.found}:
                 yield self.named(0)
         else:
@@ -84,13 +84,13 @@ class Absent(NamedTuple):
     is_disjoint: Callable[[Any], bool]
     namespace: Any
     size: int
-    """The number of names that it had: as long as it has no more, it has none of these."""
+    """The number of names that it had: while it has no more, it has none of these."""
     name: str
-    """How messages name them."""
+    """The name for messages."""
 
     @classmethod
     def of(cls, names: Iterable[str], namespace: Any, name: str) -> Absent:
-        """Names that are not there."""
+        """Return the names that are missing."""
         return cls(frozenset(names).isdisjoint, namespace, len(namespace), name)
 
 
@@ -102,7 +102,7 @@ class Locked:
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
         self.owner: Any = array if array.base is None else array.base
-        """What owns its memory, as far as that is known."""
+        """The owner of its memory, as far as known."""
         self.holders: list[Any] = []
         """Containers that it was found in."""
         self.is_alone = is_frozen(array)
@@ -116,17 +116,17 @@ class Locked:
         self._layout = LAYOUT(array)
 
     def holds(self, array: np.ndarray[Any, Any]) -> bool:
-        """Whether this is the array, as it was when it was locked."""
+        """Return whether this is the array, unchanged since it was locked."""
         if self.array is not array or LAYOUT(array) != self._layout:
             return False
         is_copy = self.constant.base is not self.owner
         return not is_copy or CONTENT(self.constant) == CONTENT(array)
 
     def settle(self) -> None:
-        """Find out who leads to the memory; no variable of a caller may hold the array.
+        """Find out whether others lead to the memory; a caller's variables must not hold the array.
 
-        Views and buffers hold the array that owns the memory, as containers do.  The collector
-        knows containers: if all references are theirs, there is neither.
+        Views and buffers hold the array that owns the memory, as containers do. The collector knows
+        containers: if all references are theirs, there is no view or buffer.
         """
         if self.is_alone or not _owns_memory(self.owner) or type(self.array) is not np.ndarray:
             return
@@ -141,16 +141,16 @@ class Locked:
 
 
 _locked: Final[weakref.WeakValueDictionary[int, Locked]] = weakref.WeakValueDictionary()
-"""By the identities of the arrays, which they hold."""
+"""The locks by the identities of the arrays, which they hold."""
 _HOLDERS: Final = (
     *(dict, list, tuple, set, frozenset),
     *(types.CellType, types.MethodType, functools.partial),
 )
-"""Classes of objects that hold an array itself, and make no view of it."""
+"""Classes of objects that hold an array itself and make no view of it."""
 
 
 def lock(array: np.ndarray[Any, Any]) -> Locked:
-    """The lock of an array, which is locked from now on."""
+    """Lock an array and return the lock."""
     known = _locked.get(id(array))
     if known is None or not known.holds(array):
         known = _locked[id(array)] = Locked(array)
@@ -162,7 +162,7 @@ def _owns_memory(owner: Any) -> bool:
 
 
 def _holds_itself(kind: type[Any]) -> bool:
-    """Whether objects of a class hold an array, and make no view of it."""
+    """Return whether objects of a class hold an array itself and make no view of it."""
     own = kind.__module__.startswith("pscdsl.") or tuple in kind.__mro__
     return own or kind in _HOLDERS or hasattr(kind, "__dataclass_fields__")
 
@@ -177,7 +177,7 @@ class _Counted:
 
 
 def _counted_itself() -> int:
-    """How many references `sys.getrefcount` counts for an attribute that it is given."""
+    """Return the references that `sys.getrefcount` counts for an attribute as its argument."""
     counted = _Counted()
     return sys.getrefcount(counted.owner) - 1
 
@@ -193,13 +193,13 @@ class HeldArray(NamedTuple):
 
     @classmethod
     def of(cls, name: str, array: np.ndarray[Any, Any], holder: object = None) -> HeldArray:
-        """Lock an array; `holder` is the container in which it was found."""
+        """Lock an array; `holder` is the container that has it."""
         known = lock(array)
         known.holders.append(holder)
         return cls(known, LAYOUT(array), _content(array), name)
 
     def is_compared(self) -> bool:
-        """Whether its contents may change; a Failure if they are too large to be compared."""
+        """Return whether its contents may change; a Failure if they are too large to compare."""
         size = self.lock.array.nbytes
         if size > _FEW_BYTES:
             self.lock.settle()
@@ -209,7 +209,7 @@ class HeldArray(NamedTuple):
         return not self.lock.is_alone
 
     def changed(self) -> bool:
-        """Whether it was written, or laid out otherwise."""
+        """Return whether its contents or its layout have changed."""
         array = self.lock.array
         return LAYOUT(array) != self.layout or _content(array) != self.content
 
@@ -220,7 +220,7 @@ def _content(array: np.ndarray[Any, Any]) -> bytes:
 
 
 class Snapshot:
-    """The parts of what one kernel, or one class, captured."""
+    """The parts of the values that one kernel, or one class, captured."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -229,12 +229,13 @@ class Snapshot:
         self.arrays: list[HeldArray] = []
         self.absent: list[Absent] = []
         self.members: dict[str, Snapshot | Exception] = {}
-        """What the members of a class hold, or why that cannot be compared, until one is read."""
+        """Snapshots of the members of a class that have not been read, or why they cannot be
+        compared."""
         self._seen: dict[int, object] = {}
         self._items = 0
 
     def add(self, name: str, value: Any, holder: object = None) -> None:
-        """Take a captured value, with all that it holds; `holder` is the container of it."""
+        """Add a captured value, with all that it holds; `holder` is its container."""
         kind = class_of(value)
         if kind in _ATOMS or id(value) in self._seen:
             return
@@ -251,7 +252,7 @@ class Snapshot:
             self._object(name, kind, value)
 
     def add_member(self, name: str, value: Any) -> None:
-        """Take what a member of a class holds, as soon as it is read: see `read_member`."""
+        """Take a snapshot of a class member, for use as soon as it is read: see `read_member`."""
         inner = self.members[name] = Snapshot()
         try:
             inner.add(name, value)
@@ -259,7 +260,7 @@ class Snapshot:
             self.members[name] = problem
 
     def read_member(self, name: str) -> None:
-        """Compare what a member held when the class was read, from now on."""
+        """Compare the value that a member had when the class was read, from now on."""
         inner = self.members.pop(name, None)
         if isinstance(inner, Exception):
             self.members[name] = inner
@@ -295,7 +296,7 @@ class Snapshot:
                 self.add(f"{name}[{key!r}]", item, value)
 
     def _object(self, name: str, kind: type[Any], value: Any) -> None:
-        """What is held by an instance of a class that kernels read."""
+        """Add the parts of an instance of a class that kernels read."""
         if issubclass(kind, Enum):
             self.attributes(name, value, ["_value_"])
         elif kind is functools.partial:
@@ -322,8 +323,8 @@ class Snapshot:
 
 
 def _persistent(value: Any) -> Iterable[tuple[Any, Any]] | None:
-    """The items of one of pyrsistent's maps and vectors, which never change themselves."""
-    known: Any = sys.modules.get("pyrsistent")  # of which nobody has objects before it is loaded
+    """Return the items of a pyrsistent map or vector, which never changes itself."""
+    known: Any = sys.modules.get("pyrsistent")  # unloaded, it has no objects
     if known is None or not isinstance(value, known.PMap | known.PVector):
         return None
     items: Any = value.items() if isinstance(value, known.PMap) else enumerate(value)
@@ -343,12 +344,12 @@ def _values(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
 
 
 def class_of(value: object) -> type[Any]:
-    """The class of any object."""
+    """Return the class of any object."""
     return type(value)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether what a look-up finds now is what it found: the same object, or an equal constant."""
+    """Return whether a look-up still finds the same object or an equal constant."""
     if one is other:
         return True
     kind = class_of(one)

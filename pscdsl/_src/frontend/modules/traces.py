@@ -1,14 +1,13 @@
-"""What a kernel is read from: the trace of its look-ups, which another process can follow.
+"""The trace of the look-ups for a kernel, which another process can follow.
 
-While a kernel is read, each global name and each attribute of a module that is looked up goes
-through its `Trace`, which writes down what was found, names that were not there among it.  What an
-object holds of its own, a function its code, cells and defaults, a list its items, is written down
-with it.  A kernel or a class that is met has a trace of its own, because it is read once for all
-that use it.
+While a kernel is read, its `Trace` records each look-up of a global name or of a module's
+attribute, and the value found, including names that do not exist. The parts of an object are
+recorded with it: the code, cells and defaults of a function, the items of a list. A kernel or a
+class that is met has a separate trace, because it is read once for all its users.
 
-A process that has not read the kernel looks up the same names (`follow`), and what it finds is the
-same if the digests are: then reading would do the same, step by step, and give the same program.
-What cannot be written down by its content makes a trace `Opaque`: it stands for nothing.
+A process that has not read the kernel looks up the same names (`follow`). If the digests agree, so
+do the values: then reading would do the same, step by step, and give the same program. A value that
+cannot be written down by its content makes a trace `Opaque`: it represents nothing.
 """
 
 from __future__ import annotations
@@ -53,21 +52,21 @@ from pscdsl.typing.diagnostics import Failure
 SIZE: Final = 32
 """Bytes of a digest."""
 MOST_BYTES: Final = 1 << 24
-"""Of captured arrays; writing down more takes longer than it saves."""
+"""The most bytes of captured arrays; writing down more takes longer than it saves."""
 MOST_PARTS: Final = 100_000
-"""Of what is written down: half a second."""
+"""The most parts that are written down: half a second."""
 CAPTURED: Final = "^"
-"""What the names begin with that a function captures."""
+"""The prefix of names that a function captures."""
 DEFAULTS: Final = "()"
-"""What stands for the defaults of a function among names."""
+"""The name of a function's defaults."""
 MEMBER: Final = "."
-"""What the names begin with that a class holds."""
+"""The prefix of names of a class's members."""
 CODE: Final = "{}"
-"""What stands for the code of a function among names."""
+"""The name of a function's code."""
 ANNOTATIONS: Final = "->"
-"""What stands for the annotations of a function among names."""
+"""The name of a function's annotations."""
 Names: TypeAlias = tuple[tuple[int, str], ...]
-"""Look-ups, in order: in the namespace of which object, by its number, and of which name."""
+"""Look-ups, in order: the number of the object whose namespace is used, and the name."""
 
 _OUTSIDE: Final = (types.BuiltinFunctionType, np.ufunc, np.dtype)
 _DESCRIPTORS: Final = (
@@ -83,17 +82,17 @@ _KNOWN_BY_NAME: Final = (*_DESCRIPTORS, np.ufunc)
 
 
 class Opaque(Exception):
-    """Something whose content cannot be written down; says what."""
+    """A value whose content cannot be written down; the message names it."""
 
 
 class Texts:
-    """What files say at one time: each is asked once."""
+    """The contents of files at one time: each is read once."""
 
     def __init__(self) -> None:
         self._texts: dict[str, bytes] = {}
 
     def text(self, file: str, namespace: dict[str, Any]) -> bytes:
-        """The digest of the text of a file, as the front end sees it."""
+        """Return the digest of the text of a file, as the front end sees it."""
         cached = self._texts.get(file)
         if cached is None:
             linecache.checkcache(file)
@@ -106,29 +105,29 @@ class Texts:
 
 
 class Trace:
-    """What was looked up while one kernel, function with rules, or class was read."""
+    """The look-ups while one kernel, function with rules, or class was read."""
 
     def __init__(self, root: Any, texts: Texts | None = None, *, asked: bool = False) -> None:
         self.annotating = False
-        """Whether an annotation is read: what its names stand for later does not matter."""
+        """Whether an annotation is read: later bindings of its names do not matter."""
         self.anew = False
         """Whether all is looked up again at each call."""
         self.problem: str | None = None
-        """Why it stands for nothing."""
+        """The reason why it represents nothing."""
         self.root = root
         self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
         self._last: dict[tuple[int, str], Any] = {}
         self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
-        """Owners, what was found and its content, if it is to be asked what has changed."""
+        """Owners, values and their contents, if changes are to be detected."""
         self.snapshot = Snapshot()
-        """What was captured, as it was then."""
+        """The captured values at that time."""
         if isinstance(root, type):
             add_class(self.snapshot, root)
         if asked or isinstance(root, type):
             self._seen = {}
         self.lookups: dict[tuple[int, str], tuple[Any, Any]] = {}
-        """Owners and what was found, by their identities and what was looked up."""
+        """Owners and values, by the owners' identities and the names."""
         self.met: dict[int, tuple[Any, Trace | None]] = {}
         """The kernels and classes that were met, with the traces that they had then."""
         self._write(self._writer.root, root)
@@ -136,13 +135,13 @@ class Trace:
         """The digest of the root alone, before anything was looked up."""
 
     def again(self, root: Any) -> Trace:
-        """The trace of the root now, before anything is looked up."""
+        """Return a new trace of the root, without look-ups."""
         return Trace(root)
 
     def look_up(self, owner: Any, name: str) -> Any:
-        """A global name of a function, a class or a module; `MISSING` if it is not there.
+        """Return a global name's value in a function, a class or a module; otherwise `MISSING`.
 
-        A Failure if it stands for a lazy import that raises something.
+        A Failure if it is a lazy import that raises something.
         """
         try:
             found = stands_for(owner, name)
@@ -153,21 +152,21 @@ class Trace:
         return found
 
     def constant(self, array: Any) -> Any:
-        """A captured array as programs have it; as it is, if it is looked up at each call."""
+        """Return a captured array as programs have it; unchanged if each call looks it up."""
         plain = type(array) is np.ndarray and not array.dtype.hasobject
         return lock(array).constant if plain and not self.anew else array
 
     def member(self, cls: type[Any], name: str) -> None:
-        """A member of the class that is the root is read now."""
+        """Record that a member of the root class is read now."""
         self.snapshot.read_member(f"{cls.__name__}.{name}")
         self._found(cls, name, f"{MEMBER}{name}", vars(cls).get(name, MISSING))
 
     def captured(self, owner: Any, name: str, found: Any) -> None:
-        """What a function captures under a name is read now."""
+        """Record that a captured value of a function is read now."""
         self._found(owner, name, f"{CAPTURED}{name}", found)
 
     def led_to(self, function: types.FunctionType) -> None:
-        """A function is read now, with its defaults; a look-up must have led to it."""
+        """Record that a function and its defaults are read now; a look-up must have led to it."""
         self._see(function, CODE, function.__code__)
         self._see(function, DEFAULTS, (function.__defaults__, function.__kwdefaults__))
         self._see(function, ANNOTATIONS, _annotations(function))
@@ -178,11 +177,11 @@ class Trace:
             self._found(function, "_", DEFAULTS, (function.__defaults__, function.__kwdefaults__))
 
     def annotated(self, function: types.FunctionType) -> None:
-        """The annotations of a function are read now, as Python has them."""
+        """Record that the annotations of a function are read now, as Python has them."""
         self._found(function, "_", ANNOTATIONS, _annotations(function))
 
     def changed(self) -> bool:
-        """Whether a look-up finds something else by now, or something with another content."""
+        """Return whether a look-up now finds another value, or one with another content."""
         return any(
             [
                 not is_same(found, _looked_up(owner, event)) or known != _content_of(found)
@@ -196,7 +195,7 @@ class Trace:
         if number is None or not name.isidentifier():
             self.close(f"`{name}`, which is looked up where no look-up led")
             return
-        # What was found before is found again, unless it was bound anew or changed in between.
+        # A look-up finds the same as before, unless a binding or a value changed in between.
         _, known = self._last.get((number, event), (self, _NOTHING))
         if known is not found or not isinstance(found, _UNCHANGING):
             self._last[number, event] = (self, found)
@@ -209,18 +208,18 @@ class Trace:
             held = found is MISSING or event.startswith(MEMBER) or stands_outside(owner, found)
             if not self.anew and not held:
                 if event == DEFAULTS and getattr(self.root, "__wrapped__", None) is owner:
-                    defaults, by_name = found  # nobody else has the function of the kernel itself
+                    defaults, by_name = found  # only the kernel holds its function
                     found = (*(defaults or ()), *(by_name or {}).values())
                 self.snapshot.add(shown_event(owner, event), found)
         if self._seen is not None and (id(owner), event) not in self._seen:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
 
     def meet(self, thing: Any, trace: Trace | None) -> None:
-        """A kernel or class that is read on its own."""
+        """Record a kernel or class that is read separately."""
         self.met.setdefault(id(thing), (thing, trace))
 
     def close(self, reason: str) -> None:
-        """Make it stand for nothing."""
+        """Make it represent nothing."""
         self.problem = self.problem or reason
 
     def _write(self, write: Any, value: Any) -> None:
@@ -234,22 +233,22 @@ class Trace:
 
     @property
     def names(self) -> Names:
-        """What was looked up."""
+        """The look-ups."""
         return tuple(self._names)
 
     @property
     def inner(self) -> Sequence[Any]:
-        """The kernels and classes that were met, which have traces of their own."""
+        """The kernels and classes that were met and have separate traces."""
         return self._writer.inner
 
     def digest(self) -> bytes:
-        """What all look-ups found; raises `Opaque` if that is not known."""
+        """Return a digest of the values of all look-ups; raise `Opaque` if it is not known."""
         if self.problem is not None:
             raise Opaque(self.problem)
         return self._writer.digest()
 
     def repeat(self, number: int, name: str) -> None:
-        """Look up what another trace did; raises `Opaque` if nothing led there."""
+        """Repeat a look-up of another trace; raise `Opaque` if the owner was not met."""
         if number >= len(self._writer.met):
             raise Opaque("less than was looked at before")
         owner = self._writer.met[number]
@@ -275,7 +274,7 @@ class Trace:
 
 
 def _looked_up(owner: Any, event: str) -> Any:
-    """What a look-up finds now."""
+    """Return the current result of a look-up."""
     if event == CODE:
         return owner.__code__
     if event == DEFAULTS:
@@ -288,21 +287,21 @@ def _looked_up(owner: Any, event: str) -> Any:
         return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
     try:
         return stands_for(owner, event)
-    except Exception:  # a lazy import, which came in the place of what was there
+    except Exception:  # a lazy import, which replaced the earlier value
         return _NOTHING
 
 
 def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
-    """Names and annotations in turn: objects that stay the same until they are set again."""
+    """Return names and annotations in turn: objects that stay the same until they are set again."""
     try:
         annotations: Mapping[str, Any] = function.__annotations__
-    except Exception:  # what evaluates them is the same until it is set again
+    except Exception:  # the evaluating function is the same until it is set again
         return (getattr(function, "__annotate__", None),)
     return tuple(itertools.chain.from_iterable(annotations.items()))
 
 
 def stands_outside(owner: Any, found: Any) -> bool:
-    """Whether a name belongs to a library, or stands for a part of one."""
+    """Return whether a name belongs to a library, or its value is part of one."""
     home = owner.__name__ if isinstance(owner, types.ModuleType) else owner.__module__
     if home is not None and is_outside(str(home)):
         return True
@@ -315,17 +314,17 @@ def stands_outside(owner: Any, found: Any) -> bool:
 
 
 def shown_event(owner: Any, event: str) -> str:
-    """How messages name what was looked up."""
+    """Return the name of a look-up for messages."""
     name = event.removeprefix(CAPTURED).removeprefix(MEMBER)
     return name if name.isidentifier() else str(getattr(owner, "__name__", name))
 
 
 def _content_of(value: Any) -> bytes | None:
-    """The digest of what can change in its place; None if it cannot, or is of an unknown kind."""
+    """Return the digest of a mutable value; None if it is immutable, or of an unknown kind."""
     if value is MISSING or isinstance(value, _UNCHANGING):
         return None
     if hasattr(class_of(value), "__pscdsl_origin__"):
-        return None  # what is read by itself
+        return None  # a value that is read separately
     try:
         return described([value])
     except Exception:  # `Opaque`, or whatever strange objects do
@@ -333,14 +332,14 @@ def _content_of(value: Any) -> bytes | None:
 
 
 def unrecorded(reason: str) -> Trace:
-    """A trace that stands for nothing: nothing that is looked up is written down."""
+    """Return a trace that represents nothing and records nothing."""
     trace = Trace(None)
     trace.close(reason)
     return trace
 
 
 def namespace_of(owner: Any) -> Mapping[str, Any]:
-    """Where a function, a class or a module looks up global names."""
+    """Return the namespace in which a function, a class or a module looks up global names."""
     if isinstance(owner, types.FunctionType):
         return owner.__globals__
     if isinstance(owner, types.ModuleType):
@@ -350,10 +349,10 @@ def namespace_of(owner: Any) -> Mapping[str, Any]:
 
 
 def stands_for(owner: Any, name: str) -> Any:
-    """What a global name of a function, a class or a module stands for; `MISSING` if nothing.
+    """Return the value of a global name of a function, a class or a module; `MISSING` if none.
 
-    From Python 3.15 on, an import may be lazy: it is carried out, as Python does, where the name
-    is used first.  It raises what the import raises.
+    From Python 3.15 on, an import may be lazy: it is carried out, as in Python, when the name is
+    first used. It raises whatever the import raises.
     """
     namespace: Any = namespace_of(owner)
     found = namespace.get(name, MISSING)
@@ -388,13 +387,13 @@ def evaluated_annotations(owner: Any) -> Mapping[str, Any] | None:
 
         try:
             return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
-        except Exception:  # neither are they evaluated where names stand for anything
+        except Exception:  # annotations are not evaluated either where names have values
             return None
     return None
 
 
 def captured_by(function: Any) -> dict[str, Any]:
-    """What a function captures, without what is not assigned yet."""
+    """Return the captured values of a function, without those not assigned yet."""
     found: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -405,22 +404,22 @@ def captured_by(function: Any) -> dict[str, Any]:
 
 
 class RecordedLookups(NamedTuple):
-    """What was looked up for a kernel, in it and in all that it met."""
+    """The look-ups for a kernel and for all that it met."""
 
     start: bytes
     """The digest of the kernel alone."""
     names: tuple[Names, ...]
     digest: bytes
-    """Of what was found."""
+    """The digest of the values found."""
     traces: Sequence[Trace]
 
     def covers(self, trace: Trace | None) -> bool:
-        """Whether the look-ups of a trace are among these."""
+        """Return whether the look-ups of a trace are among these."""
         return trace is None or not trace.names or any([each is trace for each in self.traces])
 
 
 def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> RecordedLookups:
-    """All look-ups that led to a kernel as it was read; raises `Opaque` if that is not known.
+    """Return all look-ups that led to a kernel as it was read; raise `Opaque` if unknown.
 
     `trace_of` gives the trace of a kernel or class, or None if it was not read.
     """
@@ -435,10 +434,10 @@ def follow(
     first: Trace | None = None,
     traces: list[Trace] | None = None,
 ) -> bytes:
-    """What the same look-ups find now; raises `Opaque` where they do not lead as far.
+    """Return the digest of repeated look-ups; raise `Opaque` where they do not lead as far.
 
-    `first` may be a trace of the kernel in which nothing was looked up yet; `traces` gets those of
-    all that was met.
+    `first` may be a trace of the kernel without look-ups yet; `traces` receives those of all that
+    was met.
     """
     known = texts or Texts()
     begun: dict[int, Trace] = {}
@@ -485,12 +484,12 @@ def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> RecordedLookups:
 
 
 def described(values: Sequence[Any]) -> bytes:
-    """The digest of arguments by their content, without any look-up."""
+    """Return the digest of arguments by their content, without any look-up."""
     return recorded([*values], lambda _: None).digest
 
 
 class _Writer:
-    """Writes values down without ambiguity; what was met before is numbered."""
+    """Writes values down without ambiguity; values that were met before are numbered."""
 
     def __init__(self, texts: Texts) -> None:
         self.texts = texts
@@ -512,7 +511,7 @@ class _Writer:
         return self._numbers.get(id(value))
 
     def root(self, value: Any) -> None:
-        """A kernel or class with what it is made of; any other value as it is."""
+        """Write a kernel or class with its parts; any other value as it is."""
         kind: Any = class_of(value)
         if issubclass(kind, type) and not issubclass(kind, ElementType):
             self._again(value)
@@ -525,7 +524,7 @@ class _Writer:
             self.value(value)
 
     def found(self, value: Any) -> None:
-        """What a look-up found."""
+        """Write the result of a look-up."""
         if value is MISSING:
             self._put("missing")
         else:
@@ -541,7 +540,7 @@ class _Writer:
             self._made.update(len(data).to_bytes(8, "little") + data)
 
     def _again(self, value: object) -> bool:
-        """Whether something was met before; its number then stands for it."""
+        """Return whether a value was met before; if so, write its number instead."""
         number = self._numbers.get(id(value))
         if number is not None:
             self._put("again", number)
@@ -582,7 +581,7 @@ class _Writer:
             self._object(kind, value)
 
     def _object(self, kind: type[Any], value: Any) -> None:
-        """An instance of a class that is no scalar, container, function or array."""
+        """Write an instance of a class that is no scalar, container, function or array."""
         if hasattr(kind, "__pscdsl_origin__"):
             self._inner("kernel", value)
         elif kind in (dict, types.MappingProxyType):
@@ -636,13 +635,13 @@ class _Writer:
         self._put(value.tobytes())
 
     def _inner(self, what: str, value: Any) -> None:
-        """What has a trace of its own: it stands here by its number among those."""
+        """Write the number of a value that has a separate trace."""
         if not self._again(value):
             self._put(what, len(self.inner))
             self.inner.append(value)
 
     def _module(self, module: types.ModuleType) -> None:
-        """A module; which of its names count is seen when they are looked up."""
+        """Write a module; the names that count are seen when they are looked up."""
         if self._again(module):
             return
         self._put("module", module.__name__)
@@ -666,7 +665,7 @@ class _Writer:
             self._file(code.co_filename, namespace)
 
     def _captured(self, function: types.FunctionType) -> None:
-        """What a function holds besides its code."""
+        """Write the parts of a function besides its code."""
         found = captured_by(function)
         for name in function.__code__.co_freevars:
             self._put(name)
@@ -676,7 +675,7 @@ class _Writer:
         self.value(getattr(function, "__wrapped__", None))
 
     def _annotations(self, owner: Any) -> None:
-        """Annotations as Python has them: text, or values."""
+        """Write annotations as Python has them: text, or values."""
         annotations = evaluated_annotations(owner)
         if annotations is None:
             raise Opaque("annotations that cannot be evaluated")
@@ -696,7 +695,7 @@ class _Writer:
             self._inner("class", cls)
 
     def _members(self, cls: type[Any]) -> None:
-        """A class with all that it holds, which may have been set later."""
+        """Write a class with all its members, which may have been set later."""
         self._put("class", cls.__module__, cls.__qualname__)
         if is_outside(cls.__module__):
             return
@@ -718,10 +717,10 @@ class _Writer:
                 self.found(MISSING if each is dataclasses.MISSING else each)
 
     def _member(self, name: str, member: Any) -> None:
-        """What stands in a class: methods, and values."""
+        """Write a member of a class: a method, or a value."""
         kind = class_of(member).__name__
         if isinstance(member, types.DynamicClassAttribute):
-            return  # of an enumeration, which holds its members beside
+            return  # an enumeration holds its members elsewhere, too
         if isinstance(member, staticmethod | classmethod):
             member = cast("Any", member).__func__
         elif isinstance(member, property):
@@ -738,7 +737,7 @@ class _Writer:
                 self.value(member)
 
     def _file(self, file: object, namespace: dict[str, Any]) -> None:
-        """The text of a file, as the front end sees it."""
+        """Write the text of a file, as the front end sees it."""
         if file in self._files:
             return
         if not isinstance(file, str) or not os.path.isfile(file):
@@ -766,7 +765,7 @@ _PLAIN: Final[Mapping[type, Any]] = {
     type(None): repr,
     type(Ellipsis): repr,
 }
-"""How scalars are written: 0.0 is not -0.0, and text is not bytes."""
+"""The encodings of scalars: 0.0 is not -0.0, and text is not bytes."""
 
 
 _NOTHING: Final = object()
@@ -775,18 +774,18 @@ _UNCHANGING: Final = (
     *(bool, int, float, complex, str, bytes, range, type(None)),
     *(types.FunctionType, types.ModuleType, types.CodeType, type),
 )
-"""Classes of what is the same whenever it is found, or has a trace or a reading of its own."""
+"""Classes of values that never change, or that are traced or read separately."""
 
 
 def _is_special_form(kind: type[Any]) -> bool:
-    """Whether instances are forms of Python's for types: `typing.Any`, `typing.Literal`."""
+    """Return whether instances are special forms of `typing`: `typing.Any`, `typing.Literal`."""
     return kind.__module__ == "typing" and kind.__name__.lstrip("_").endswith(
         ("SpecialForm", "Alias", "AnyMeta", "TypedCacheSpecialForm")
     )
 
 
 def _home(value: Any) -> str:
-    """Where something that is known by its name belongs: a module, or the class it is of."""
+    """Return the owner of a value that is known by name: a module, or the class of its owner."""
     owner = getattr(value, "__self__", None)
     if isinstance(owner, types.ModuleType):
         return owner.__name__
@@ -797,12 +796,12 @@ def _home(value: Any) -> str:
 
 
 def to_text(wanted: Sequence[Names]) -> str:
-    """Look-ups as text, which `from_text` reads back."""
+    """Return look-ups as text, which `from_text` reads back."""
     return "\n\n".join("\n".join(f"{number} {name}" for number, name in each) for each in wanted)
 
 
 def from_text(text: str) -> tuple[Names, ...]:
-    """Look-ups that were written down; a ValueError if it is something else."""
+    """Return look-ups that were written down; a ValueError if the text is anything else."""
     return tuple([tuple(_pairs(block.split("\n"))) for block in text.split("\n\n")])
 
 

@@ -1,1 +1,1 @@
-"""Transformations of functions: derivatives, batches, what is saved for the way back."""
+"""Transformations of functions: derivatives, batches, residuals for reverse mode."""

@@ -77,15 +77,16 @@ from pscdsl.typing.unify import array_difference, structure_differences
 # `jvp`, `linearize`, `vjp` and `linear_transpose`: derivatives along directions.
 
 
-# Trees of arrays that have to have the type of something else: a tangent, what a rule gives.
+# Trees of arrays that must have a given type: a tangent, the result of a rule.
 
 
 Mismatch = Callable[[str, str, str, str], Diagnostic]
-"""A finding, from the place in the tree, what stands there, what is wanted, and what differs."""
+"""Makes a finding from the place in the tree, the type there, the wanted one, and the difference.
+"""
 
 
 def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatch) -> list[Value]:
-    """The leaves of a tree, weak ones in the dtypes wanted; a Failure if they do not fit."""
+    """Return the leaves of a tree, weak ones in the wanted dtypes; a Failure if they do not fit."""
     found, tree = flatten(here, given, what)
     for each in structure_differences(tree, wanted):
         raise Failure(mismatch(each.path, str(each.found), str(each.wanted), each.why))
@@ -100,15 +101,15 @@ def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatc
 
 
 def at_place(what: str, path: str) -> str:
-    """What a message speaks of, and where in it."""
+    """Return the subject of a message, with the place in it."""
     return f"{what} at `{path}`" if path else what
 
 
-# What forward mode cannot pass: functions that only say how to go backwards.
+# Functions that forward mode cannot differentiate: they only have a rule for reverse mode.
 
 
 def require_forward(equations: Sequence[Equation]) -> None:
-    """Refuse equations, or functions that they call, with tangents that nobody can compute."""
+    """Refuse equations, or functions that they call, whose tangents cannot be computed."""
     met: set[Function] = set()
     due = [Block((), tuple(equations), ())]
     while due:
@@ -123,14 +124,14 @@ def require_forward(equations: Sequence[Equation]) -> None:
 
 
 def tangent_tree(tree: Type) -> Type:
-    """The type of tangents: `None` stands for what has none."""
+    """Return the type of tangents: `None` for a leaf without one."""
     if isinstance(tree, StaticType):
         return NONE
     return map_leaves(tree, lambda leaf: leaf if has_tangent(leaf) else NONE)  # type: ignore[arg-type,return-value]
 
 
 def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> list[Value]:
-    """Tangents or cotangents, checked against the tree that they belong to."""
+    """Return tangents or cotangents, checked against the tree that they belong to."""
 
     def mismatch(path: str, found: str, wanted: str, why: str) -> TangentMismatch:
         place = at_place(what, path)
@@ -140,7 +141,7 @@ def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> l
 
 
 def _moving(traced: Traced) -> list[bool]:
-    """The operands of a traced function that have tangents."""
+    """Return, for each operand of a traced function, whether it has a tangent."""
     return [
         *[False] * len(traced.captured),
         *[has_tangent(leaf.type) for leaf in traced.leaves],
@@ -148,13 +149,13 @@ def _moving(traced: Traced) -> list[bool]:
 
 
 def _arguments(traced: Traced, count: int) -> Type:
-    """The types of the arguments; of those that do not vary, None."""
+    """Return the types of the arguments; None for those that do not vary."""
     known = traced.varying
     return TupleType(tuple(known[at].tree if at in known else NONE for at in range(count)))
 
 
 def _varying(function: Applicable, args: Sequence[Any]) -> list[int]:
-    """The places of the arguments that are not static."""
+    """Return the places of the arguments that are not static."""
     signature = getattr(function, "signature", None)
     parameters = signature.parameters if isinstance(signature, Signature) else ()
     static = {
@@ -173,7 +174,7 @@ def _sequence(name: str, what: str, given: Any) -> Sequence[Any]:
 def jvp_(
     here: Builder, fun: Any, primals: Any, tangents: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The result of a function, and how it changes along a direction."""
+    """Return the result of a function, and its derivative along a direction."""
     function = applicable(fun, "psc.jvp")
     args = _sequence("psc.jvp", "primals", primals)
 
@@ -210,7 +211,7 @@ def jvp_(
 
 @dataclass(frozen=True)
 class LinearFunction:
-    """What `linearize` and `vjp` return: the derivative at a point, in one of its directions."""
+    """The result of `linearize` and `vjp`: the derivative at a point, in one of its directions."""
 
     name: str
     linear: LinearizedProgram
@@ -219,11 +220,11 @@ class LinearFunction:
     backward: bool
 
     def wanted(self) -> Type:
-        """The type of what it is applied to."""
+        """Return the type of its operand."""
         return tangent_tree(self.outputs if self.backward else self.inputs)
 
     def function(self, base: Function, name: str) -> Function:
-        """The part as a function of its own, of the saved values and of the operands."""
+        """Return the map as a function of the saved values and of the operands."""
         linear = self.linear
         saved = TupleType(tuple([each.type for each in linear.saved]))
         given = self.wanted()
@@ -302,17 +303,17 @@ def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_
 
 
 def linearize_(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
-    """The result, and the derivative there as a function of tangents."""
+    """Return the result, and the derivative there as a function of tangents."""
     return _linearized(here, "linearize", fun, primals, has_aux)
 
 
 def vjp(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
-    """The result, and a function from its cotangent to the cotangents of the arguments."""
+    """Return the result, and a function from its cotangent to the arguments' cotangents."""
     return _linearized(here, "vjp", fun, primals, has_aux)
 
 
 def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
-    """The transpose of a function that is linear in its arguments; of these only types count."""
+    """Return the transpose of a function linear in its arguments, of which only types count."""
     function = applicable(fun, "psc.linear_transpose")
     places = _varying(function, primals)
     traced = trace(here, "psc.linear_transpose", function, primals, {}, places)
@@ -335,17 +336,17 @@ def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
 # `grad`, Jacobians and `hessian`; `checkpoint` and `stop_gradient`.
 
 
-# The results that transformations declare: those of a kernel, as what is made of it has them.
+# The declared results of transformations, derived from those of the kernel.
 
 
 def gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
-    """The signature of `grad`: gradients are like the arguments."""
+    """Return the signature of `grad`: gradients are like the arguments."""
     found, _, aux = _gradient(argnums, has_aux, signature)
     return replace(signature, result=None if found is None else _tuple(found, *aux))
 
 
 def value_and_gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
-    """The signature of `value_and_grad`."""
+    """Return the signature of `value_and_grad`."""
     found, value, aux = _gradient(argnums, has_aux, signature)
     result = None if found is None or value is None else TupleSpec((_tuple(value, *aux), found))
     return replace(signature, result=result)
@@ -354,13 +355,13 @@ def value_and_gradient_signature(argnums: Any, has_aux: bool, signature: Signatu
 def _gradient(
     argnums: Any, has_aux: bool, signature: Signature
 ) -> tuple[Spec | None, Spec | None, list[Spec]]:
-    """The gradient, the value, and what is returned besides."""
+    """Return the specifications of the gradient, of the value, and of the auxiliary results."""
     value, *aux = _parted(signature.result, has_aux)
     return None if value is None else _chosen(signature, argnums), value, aux
 
 
 def jacobian_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
-    """The signature of `jacfwd` and `jacrev`: the argument's axes stand after the result's."""
+    """Return the signature of `jacfwd` and `jacrev`: the argument's axes follow the result's."""
     value, *aux = _parted(signature.result, has_aux)
     found = _chosen(signature, argnums)
     if value is None or found is None or None in aux:
@@ -375,7 +376,7 @@ def jacobian_signature(argnums: Any, has_aux: bool, signature: Signature) -> Sig
 
 
 def _parted(result: Spec | None, has_aux: bool) -> list[Any]:
-    """The declared value, and what is declared besides."""
+    """Return the declared value, and the declared auxiliary result with `has_aux`."""
     if not has_aux:
         return [result]
     if isinstance(result, TupleSpec) and len(result.items) == 2:
@@ -388,7 +389,7 @@ def _tuple(first: Spec, *more: Spec) -> Spec:
 
 
 def _chosen(signature: Signature, argnums: Any) -> Spec | None:
-    """The declared types of the arguments that `argnums` names."""
+    """Return the declared types of the arguments that `argnums` names."""
     specs = [p.spec for p in signature.parameters if not p.keyword_only]
     found: list[Spec] = []
     for place in argnums if is_sequence(argnums) else (argnums,):
@@ -399,10 +400,10 @@ def _chosen(signature: Signature, argnums: Any) -> Spec | None:
 
 
 def changed(spec: Spec, change: Callable[[ArraySpec], Spec | None]) -> Spec | None:
-    """The same tree with something else in place of its arrays; None where that has no spec."""
+    """Return a specification with its array specifications changed; None where that fails."""
     if isinstance(spec, ArraySpec):
         if any(isinstance(dim, Anonymous) for dim in spec.dims):
-            return None  # each `_` is a size of its own
+            return None  # each `_` is a distinct size
         return change(spec)
     if isinstance(spec, StaticSpec | TreeSpec):
         return None
@@ -422,7 +423,7 @@ def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
 
 
 def spec_of_type(tree: Type | None) -> Spec | None:
-    """Return the specification that fits one type only; None if there is none."""
+    """Return the specification that fits only this type; None if there is none."""
     if isinstance(tree, ArrayType):
         return ArraySpec(tree.dtype, tree.shape)
     if isinstance(tree, NoneType):
@@ -445,14 +446,14 @@ def spec_of_type(tree: Type | None) -> Spec | None:
 
 
 def grad(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """The gradient of a function of one real result."""
+    """Return the gradient of a function of one real result."""
     return transformed(_run, gradient_signature, "grad", fun, argnums, has_aux)
 
 
 def value_and_grad(
     here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False
 ) -> Transformed:
-    """The value and the gradient."""
+    """Return the value and the gradient."""
     return transformed(_run, value_and_gradient_signature, "value_and_grad", fun, argnums, has_aux)
 
 
@@ -463,7 +464,7 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
         function, found = name_of(options.function), str(traced.result)
         raise Failure(NotAScalar(transformation=options.called, function=function, found=found))
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
-    # What is returned besides is not differentiated: only the first result has a cotangent.
+    # The auxiliary results are not differentiated: only the first result has a cotangent.
     results: list[Value] = []
     with made_of(here, traced.source, traced.operands, results):
         values, linear = linearize(here, traced.block, traced.operands, active, 1)
@@ -483,17 +484,17 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
 
 
 def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """All derivatives, a column at a time: for few inputs and many results."""
+    """Return all derivatives, column by column: for few inputs and many results."""
     return transformed(_run_jacobian, jacobian_signature, "jacfwd", fun, argnums, has_aux)
 
 
 def jacrev(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """All derivatives, a row at a time: for many inputs and few results."""
+    """Return all derivatives, row by row: for many inputs and few results."""
     return transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
 
 
 def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
-    """All second derivatives: forward over reverse mode."""
+    """Return all second derivatives: forward over reverse mode."""
     inner = transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
     made = transformed(_run_jacobian, jacobian_signature, "jacfwd", inner, argnums, has_aux)
     function = applicable(fun, "psc.hessian")
@@ -532,14 +533,14 @@ def _run_jacobian(
 
 
 def _tree_of(tree: Type, leaf: Callable[[], Any]) -> Any:
-    """A tree with something else than arrays as its leaves."""
+    """Return a tree with leaves other than arrays."""
     return unflatten(tree, iter(range(sum(1 for _ in leaves(tree)))), lambda _: leaf())
 
 
 def _by_inputs(
     here: Builder, traced: Traced, active: Mask, count: int
 ) -> tuple[list[Value], list[list[Value]]]:
-    """The results, and for each the derivatives in each input: its shape, then the input's."""
+    """Return the results, and their derivatives in each input: result axes, then input axes."""
     inputs = [leaf.type for leaf in traced.leaves]
     wanted = tuple(at < count for at in range(len(traced.block.results)))
     moving = jvp_of(here.facts, traced.block, active, wanted)
@@ -563,7 +564,7 @@ def _by_inputs(
 def _by_outputs(
     here: Builder, traced: Traced, active: Mask, count: int
 ) -> tuple[list[Value], list[list[Value]]]:
-    """The same, by running backwards."""
+    """Return the results and the rows of the Jacobian, by reverse mode."""
     results, linear = linearize(here, traced.block, traced.operands, active, count)
     ones, places, size = _unit_rows(here, linear.outputs)
     found = linear.backward_rows(here, ones, size)
@@ -577,7 +578,7 @@ def _by_outputs(
 def _unit_rows(
     here: Builder, types: Sequence[ArrayType]
 ) -> tuple[list[Value], list[tuple[Size, Size]], Size]:
-    """Trees of arrays with a single 1, in a batch of all of them.
+    """Return the trees of arrays with a single 1, as one batch.
 
     Also which rows have the 1 in each array, from and to, and how many there are.
     """
@@ -598,23 +599,23 @@ def _unit_rows(
 
 
 def _rows_at(x: Value, first: Size, end: Size) -> Value:
-    """Some rows of a batch."""
+    """Return some rows of a batch."""
     rest = x.shape[1:]
     starts = (first, *[0 for _ in rest])
     return Slice(starts, (end, *rest), (1,) * x.ndim)(x)
 
 
 def _last(x: Value, type_: ArrayType) -> Value:
-    """A batch over the elements of an input, with these as its last axes."""
+    """Return a batch over the elements of an input, with these as its last axes."""
     moved = Transpose((*range(1, x.ndim), 0))(x)
     return Reshape((*x.shape[1:], *type_.shape))(moved)
 
 
-# `checkpoint` and `stop_gradient`: what is saved for the way back, and where the way ends.
+# `checkpoint` and `stop_gradient`: the residuals of reverse mode, and constants.
 
 
 def checkpoint(here: Builder | None, fun: Any = None, policy: Any = "nothing") -> Any:
-    """The function; on the way back it is computed again."""
+    """Return the function, computed again in reverse mode."""
     if fun is None:
         return StaticFunction("psc.checkpoint", partial(checkpoint, policy=policy))
     function = applicable(fun, "psc.checkpoint")
@@ -639,13 +640,13 @@ def _run_checkpoint(
 
 
 def _has_arrays(value: Any) -> bool:
-    """Whether an argument varies; numbers, functions and the like are as they are."""
+    """Return whether an argument varies; numbers, functions and the like do not."""
     parts = tree_parts(value)
     return is_traced(value) if parts is None else any(map(_has_arrays, parts))
 
 
 def stop_gradient(here: Builder, x: Any) -> Any:
-    """The same tree, constant in derivatives."""
+    """Return the tree, as a constant in derivatives."""
     leaves, tree = flatten(here, x, "the argument of `psc.stop_gradient`")
     stopped = [
         StopGradient()(leaf) if isinstance(leaf, Value) and has_tangent(leaf.type) else leaf

@@ -40,7 +40,7 @@ def elaborate(
     extra: Sequence[tuple[str, Type]],
     run: Callable[[Builder, list[Any], list[Any]], Any],
 ) -> Function:
-    """The program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
+    """Return the program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
 
     Raises a Failure with all findings if there is none.
     """
@@ -95,7 +95,7 @@ class DirectionalKernel(Definition):
 
     @property
     def signature(self) -> Signature:
-        """What is left open is what the kernel leaves open; the program says the rest."""
+        """The kernel's signature without its result, which the program gives."""
         return replace(self.base.signature, name=self.name, result=None, writes=())
 
     def _elaborate(self, choice: Choice) -> Function:
@@ -145,7 +145,7 @@ class _ByPosition:
 
 
 def _is_there(tree: Type) -> bool:
-    """Whether there is anything to move."""
+    """Return whether a tree has leaves."""
     return tree != NONE and any(True for _ in leaves(tree))
 
 
@@ -158,7 +158,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class MadeTransformation:
-    """Where a transformation is written: `slope = psc.grad(loss)`."""
+    """The place of a transformation in the source: `slope = psc.grad(loss)`."""
 
     name: str
     source: Source
@@ -169,7 +169,7 @@ class MadeTransformation:
 
 
 class DerivedDefinition(Definition):
-    """What a transformation makes of a kernel: a kernel, with the preconditions of the first."""
+    """The kernel that a transformation makes of another one, with the other's preconditions."""
 
     def __init__(
         self, base: Definition, transformed: Transformed, made: MadeTransformation | None = None
@@ -183,7 +183,7 @@ class DerivedDefinition(Definition):
 
     @property
     def source(self) -> Source:
-        """The text that the transformation stands in, if that is known."""
+        """The text that contains the transformation, if it is known."""
         return super().source if self.made is None else self.made.source
 
     @property
@@ -213,7 +213,7 @@ class DerivedDefinition(Definition):
 
     @cached_property
     def expected(self) -> Signature:
-        """The signature with the result that the transformation says, if it says one."""
+        """The signature with the result that the transformation declares, if it declares one."""
         base = self.base
         declared = base.expected if isinstance(base, DerivedDefinition) else base.signature
         try:
@@ -223,7 +223,7 @@ class DerivedDefinition(Definition):
             raise failure.at(self.head) from None
 
     def shown(self) -> Signature:
-        """The signature with the type of the result, as far as it can be written down."""
+        """Return the signature with the type of the result, as far as it can be written down."""
         signature = self.expected
         programs = self._programs(signature)
         result = signature.result
@@ -251,7 +251,7 @@ class DerivedDefinition(Definition):
         return base._root if isinstance(base, DerivedDefinition) else base
 
     def _choice_of_root(self, choice: Choice) -> Choice:
-        """What a choice is for the kernel that was written: defaults say what is left out."""
+        """Return the choice of the original kernel: omitted parameters have their defaults."""
         if not self.left_out:
             return choice
         root, given = self._root, dict(choice.given)
@@ -278,7 +278,7 @@ class DerivedDefinition(Definition):
 
     @cached_property
     def left_out(self) -> frozenset[str]:
-        """The parameters of which None says that they are left out; see `batched_signature`."""
+        """The parameters that None leaves out; see `batched_signature`."""
         root = self._root
         plain = {parameter.name for parameter in root.signature.parameters} - self._taking_none
         none = {name for name, value in root.defaults.items() if value is None}
@@ -290,7 +290,7 @@ class DerivedDefinition(Definition):
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """What parameters are that are not given."""
+        """The values of parameters that are not given."""
         return {**super().defaults, **dict.fromkeys(self.left_out)}
 
     def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
@@ -318,7 +318,7 @@ class DerivedDefinition(Definition):
         return self.transformed.applied(session.program.current, args, kwargs, says)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """In a kernel, the transformation at the place of the call."""
+        """Apply the transformation at the place of the call in a kernel."""
         return self.transformed.apply(here, args, kwargs)
 
 
@@ -327,7 +327,7 @@ def _takes_none(parameter: Parameter) -> bool:
 
 
 def _fits(result: Spec | None, signature: Signature, choice: Choice, made: Function) -> bool:
-    """Whether a program returns what a specification says."""
+    """Return whether a program's result has the declared type."""
     if result is None or made.result is None:
         return False
     wanted = signature.result_type(choice, made.result)
@@ -337,13 +337,13 @@ def _fits(result: Spec | None, signature: Signature, choice: Choice, made: Funct
 def derived(
     transformed: Transformed, made: MadeTransformation | None = None
 ) -> DerivedDefinition | None:
-    """The kernel that a transformation makes; None if what it transforms has no signature."""
+    """Return the kernel that a transformation makes; None if its function has no signature."""
     base = signed(transformed.function)
     return None if base is None else DerivedDefinition(base, transformed, made)
 
 
 def derived_kernel(transformed: Transformed) -> Definition | Transformed:
-    """What `psc.kernel` makes of it; a Failure if what it transforms should have a signature."""
+    """Return `psc.kernel` of it; a Failure if its function should have a signature."""
     found = derived(transformed)
     if found is not None:
         return found
@@ -351,12 +351,12 @@ def derived_kernel(transformed: Transformed) -> Definition | Transformed:
     while isinstance(inner, Transformed | RuledFunction):
         inner = inner.function
     if isinstance(inner, Closure):
-        Definition(inner).signature  # noqa: B018  says what is not declared
+        Definition(inner).signature  # noqa: B018  reports the missing declarations
     return transformed
 
 
 def signed(function: object) -> Definition | None:
-    """The kernel whose signature a function has; None if its parameters are not declared."""
+    """Return the kernel whose signature a function has; None if its parameters are undeclared."""
     if isinstance(function, Definition):
         return function
     if isinstance(function, Transformed):

@@ -54,7 +54,7 @@ class _First:
 
 @dataclass(frozen=True)
 class _Traced:
-    """A function as a block, what it captures, and the tree of what it returns besides."""
+    """A function as a block, its captured values, and the tree of its auxiliary results."""
 
     block: Block
     captured: list[Value]
@@ -63,7 +63,7 @@ class _Traced:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The solution that is asked for, and its type."""
+    """The types of the wanted solution."""
 
     name: str
     types: tuple[ArrayType, ...]
@@ -77,7 +77,7 @@ class _Problem:
         run: Callable[[Builder, list[Any]], Any],
         has_aux: bool = False,
     ) -> _Traced:
-        """What `run` makes of as many trees like the solution, which is another one."""
+        """Return `run` as a block from `arguments` trees like the solution to another one."""
         with inner_block(here) as inner:
             given = [[inner.parameter(type_) for type_ in self.types] for _ in range(arguments)]
             found = run(inner, [unflatten(self.tree, iter(each)) for each in given])
@@ -110,7 +110,7 @@ class _Problem:
 
 
 def _problem(here: Builder, name: str, what: str, value: Any) -> tuple[_Problem, list[Value]]:
-    """A problem whose solution is like a value, and its leaves."""
+    """Return a problem whose solution is like a value, and its leaves."""
     require_program(here, f"`{name}`")
     found, tree = flatten(here, value, f"{what} of `{name}`")
     leaves = strong(found)
@@ -122,7 +122,7 @@ def _problem(here: Builder, name: str, what: str, value: Any) -> tuple[_Problem,
 
 
 def _given(traced: _Traced, problem: _Problem, results: Sequence[Value], has_aux: bool) -> Any:
-    """The solution, and what was found besides if that is asked for."""
+    """Return the solution, with the auxiliary results if `has_aux`."""
     count = len(problem.types)
     solution = unflatten(problem.tree, iter(results[:count]))
     return (solution, unflatten(traced.aux, iter(results[count:]))) if has_aux else solution
@@ -137,7 +137,7 @@ def custom_linear_solve(
     symmetric: bool,
     has_aux: bool,
 ) -> Any:
-    """What `solve(matvec, b)` finds, with the derivative of the x for which `matvec(x)` is b."""
+    """Return the result of `solve(matvec, b)`, with the derivative of the exact solution."""
     name = "psc.custom_linear_solve"
     operator, solver = applicable(matvec, name), applicable(solve, name)
     problem, right = _problem(here, name, "the right side", b)
@@ -172,7 +172,7 @@ def custom_linear_solve(
 def custom_root(
     here: Builder, f: Any, initial_guess: Any, solve: Any, tangent_solve: Any, has_aux: bool
 ) -> Any:
-    """What `solve(f, initial_guess)` finds, with the derivative of the x for which `f(x)` is 0."""
+    """Return the result of `solve(f, initial_guess)`, with the derivative of the root of `f`."""
     name = "psc.custom_root"
     function, solver, tangent = (applicable(x, name) for x in (f, solve, tangent_solve))
     problem, guess = _problem(here, name, "the guess", initial_guess)
@@ -210,13 +210,13 @@ class Recursion:
 
     rules: list[Rule]
     captured: list[list[Value]]
-    """What they are known to capture."""
+    """The known captured values of each rule."""
     used: bool = False
 
     def settle(
         self, number: int, inner: Builder, params: Sequence[Value], results: Sequence[Value]
     ) -> list[Value]:
-        """Finish the block of a rule; what it captures, first that which it was known to."""
+        """Finish the block of a rule; return its captured values, the known ones first."""
         known: list[Var] = []
         for value in self.captured[number]:
             inner.atom(value)
@@ -257,11 +257,11 @@ class RuledFunction:
         return str(getattr(self.function, "name", "…"))
 
     def _closure(self) -> object:
-        """The function's syntax, if it has one: its own, or that of a kernel."""
+        """Return the function's syntax, if it has one: its own, or that of a kernel."""
         return getattr(self.function, "closure", self.function)
 
     def lookup_attribute(self, name: str) -> Any:
-        """`f.defjvp`, `f.defvjp`."""
+        """Return `f.defjvp` or `f.defvjp`."""
         if name == REGISTER[self.kind]:
             return StaticFunction(f"{self.name}.{name}", self._register)
         known = (REGISTER[self.kind],)
@@ -278,7 +278,7 @@ class RuledFunction:
         return rules[0] if self.kind == "custom_jvp" else None
 
     def given_rules(self) -> tuple[Applicable, ...]:
-        """The rules; a Failure if there are none."""
+        """Return the rules; a Failure if there are none."""
         if not self.rules and self._loaded is not None:
             self.rules = tuple(self._loaded())
         if not self.rules:
@@ -300,7 +300,7 @@ class RuledFunction:
             register_rules(module, self)
 
     def _module(self) -> StaticModule | None:
-        """The module whose text the function was read from; None if it was loaded."""
+        """Return the module whose text the function was read from; None if it was loaded."""
         # Modules have functions with rules.
         from pscdsl._src.frontend.modules.scope import StaticModule
 
@@ -308,7 +308,7 @@ class RuledFunction:
         return scope if isinstance(scope, StaticModule) else None
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """One equation, which knows how it is differentiated."""
+        """Bind one equation, which has the rules for its derivatives."""
         require_program(here, f"`{self.name}`")
         rules = self.given_rules()
         args = self._positional(args, kwargs)
@@ -331,7 +331,7 @@ class RuledFunction:
                 del self._active[key]
             if not made.used or list(map(len, found)) == list(map(len, captured)):
                 break
-            captured = found  # a rule that calls its function passes on what it captures
+            captured = found  # a rule that calls its function passes on its captured values
         return self._equation(here, traced, made.rules, found)
 
     def _elaborated(
@@ -342,7 +342,7 @@ class RuledFunction:
         args: Sequence[Any],
         made: Recursion,
     ) -> list[list[Value]]:
-        """Elaborate the rules; what each captures, first that which it is known to."""
+        """Elaborate the rules; return the captured values of each, the known ones first."""
         if self.kind == "custom_jvp":
             return [self._jvp_rule(here, rules[0], traced, args, made)]
         saved, ahead = self._forward(here, rules[0], traced, args, made)
@@ -366,7 +366,7 @@ class RuledFunction:
         return unflatten(traced.result, iter(results))
 
     def _given(self, args: Sequence[Any]) -> list[Any]:
-        """The arguments that are not differentiated, which rules take first."""
+        """Return the arguments that are not differentiated, which rules take first."""
         return [args[place] for place in self.nondiff_argnums if place < len(args)]
 
     def _positional(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -378,7 +378,7 @@ class RuledFunction:
     def _jvp_rule(
         self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
     ) -> list[Value]:
-        """Elaborate the rule for tangents; what it captures."""
+        """Elaborate the rule for tangents; return its captured values."""
         varying = list(traced.varying.values())
         with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
@@ -396,7 +396,7 @@ class RuledFunction:
     def _forward(
         self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
     ) -> tuple[Argument, list[Value]]:
-        """Elaborate the first rule of a vjp; what it saves, and what it captures."""
+        """Elaborate the first rule of a vjp; return its residuals and its captured values."""
         with inner_block(here) as inner, _blaming(rule):
             primals = [inner.parameter(x.type) for x in traced.leaves]
             remaining = iter(primals)
@@ -421,7 +421,7 @@ class RuledFunction:
         saved: Argument,
         made: Recursion,
     ) -> list[Value]:
-        """Elaborate the second rule of a vjp; what it captures."""
+        """Elaborate the second rule of a vjp; return its captured values."""
         wanted = TupleType(tuple(tangent_tree(each.tree) for each in traced.varying.values()))
         received = tangent_tree(traced.result)
         with inner_block(here) as inner, _blaming(rule):
@@ -431,7 +431,7 @@ class RuledFunction:
             cotangent = unflatten(received, iter(cotangents))
             found = self._called(inner, rule, [*self._given(args), kept, cotangent])
             if len(wanted.items) == 1 and not is_tuple(found):
-                found = (found,)  # of one argument, the cotangent may stand alone
+                found = (found,)  # the cotangent of a single argument needs no tuple
             if is_tuple(found) and len(found) == len(traced.varying):
                 found = tuple(map(_of_number, traced.varying.values(), found))
             values = self._fitting(inner, found, wanted, "the cotangents of the arguments")
@@ -454,7 +454,7 @@ class RuledFunction:
         return found[0], found[1]
 
     def _fitting(self, here: Builder, found: Any, wanted: Type, what: str) -> list[Value]:
-        """The leaves of what a rule gives; a Failure if they are not of the function's types."""
+        """Return the leaves of a rule's result; a Failure if their types are not the function's."""
 
         def mismatch(path: str, given: str, wanted: str, why: str) -> OwnRuleMismatch:
             place = at_place(what, path)
@@ -466,7 +466,7 @@ class RuledFunction:
 
 
 def _of_number(argument: Argument, cotangent: Any) -> Any:
-    """The cotangent of an argument; of a number of Python's, a scalar of any dtype is one."""
+    """Return the cotangent of an argument; for a Python number, a scalar of any dtype."""
     if argument.numbers == [True] and isinstance(cotangent, Value) and not cotangent.shape:
         (number,) = argument.leaves
         if cotangent.dtype.is_float and number.dtype.is_float:
@@ -476,14 +476,14 @@ def _of_number(argument: Argument, cotangent: Any) -> Any:
 
 @contextmanager
 def _blaming(rule: Applicable) -> Generator[None]:
-    """Findings about what a rule gives show the rule, too."""
+    """Label findings about a rule's result with the rule."""
     try:
         yield
     except Failure as failure:
         if not isinstance(rule, Closure):
             raise
         place = rule.source.span(rule.node)
-        if place.line != place.end_line:  # a `def`: its first line says which
+        if place.line != place.end_line:  # a `def`: its first line is enough
             place = place.head(len("def"))
         label = Label(place, "the rule")
         raise Failure(
@@ -513,7 +513,7 @@ def register_rules(module: StaticModule, ruled: RuledFunction) -> None:
 
 
 def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None:
-    """A Failure if anything but statements of the module may give a function its rules."""
+    """Raise a Failure if anything but statements of the module may give a function its rules."""
     index = uses(module.source)
     for node in index.attributes.get(REGISTER[ruled.kind], ()):
         owner = node.value
@@ -526,14 +526,14 @@ def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None
         elif isinstance(owner, ast.Name):
             scope = index.owner(owner, owner.id)
             if isinstance(scope, FunctionNode) and owner.id not in parameters(scope):
-                continue  # a function of its own, made there
+                continue  # a distinct function, made there
         what = f"which rules `{ruled.name}` has, where `{module.source.text_of(node)}` is used"
         rewrite = f"register them by a statement of the module, `{ruled.name}.{node.attr}(…)`"
         raise Failure(NotStatic(what=what, rewrite=rewrite, span=module.source.span(node)))
 
 
 def _is_statement(module: StaticModule, node: ast.Attribute) -> bool:
-    """Whether an attribute is called, or decorates, in the body of the module itself."""
+    """Return whether an attribute is called, or decorates, in the body of the module itself."""
     index = uses(module.source)
     parent = index.parents.get(node)
     body = module.source.tree.body
@@ -551,7 +551,7 @@ def _own(module: StaticModule, name: str) -> Any:
 
 
 def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bool:
-    """Whether this is `f.defjvp` of this function."""
+    """Return whether this is `f.defjvp` of this function."""
     if not isinstance(node, ast.Attribute) or node.attr != REGISTER[ruled.kind]:
         return False
     if not isinstance(node.value, ast.Name):
@@ -560,7 +560,7 @@ def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bo
 
 
 def make_ruled(kind: Kind) -> Callable[..., Any]:
-    """`@psc.custom_jvp` or `@psc.custom_vjp`."""
+    """Read `@psc.custom_jvp` or `@psc.custom_vjp`."""
 
     def make(here: Any, fun: Any = None, /, nondiff_argnums: Any = ()) -> Any:
         if fun is None:

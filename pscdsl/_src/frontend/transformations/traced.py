@@ -60,16 +60,16 @@ from pscdsl.typing.signatures import (
 # The parts of a container of static values, whichever kind of container it is.
 
 
-# What derivatives and batches were made of, for warnings and for how often keys are used.
+# The sources of derivatives and batches, for warnings and for counting the uses of keys.
 
 
 @contextmanager
 def made_of(
     here: Builder, block: Block | None, operands: Sequence[Value], results: list[Value]
 ) -> Generator[None]:
-    """What is appended in this context is made of a block; `results` are filled in meanwhile.
+    """Record that the equations appended in this context were made of a block.
 
-    None as the block: of something that was computed before.
+    `results` are filled in meanwhile. The block is None if the value was computed before.
     """
     current = here.program.current
     first = len(current.equations)
@@ -79,7 +79,7 @@ def made_of(
     if not count:
         if block is None or not operands or not concerns_keys(block):
             return
-        current.bind(Reshape(operands[0].shape), operands[:1])  # so that what it did is known
+        current.bind(Reshape(operands[0].shape), operands[:1])  # an equation for the warnings
         count = 1
     outputs = tuple(map(current.atom, results))
     here.program.origins[current.equations[first]] = Origin(count, block, inputs, outputs)
@@ -88,7 +88,7 @@ def made_of(
 def over_rows(
     here: Builder, block: Block, batched: Sequence[bool], size: Size
 ) -> tuple[Block, list[int]]:
-    """A block as a loop over rows, and which of the block's operands its own are, in order."""
+    """Return a block as a loop over rows, and the block's operands that it takes, in order."""
     held = [at for at, flag in enumerate(batched) if not flag]
     rows = [at for at, flag in enumerate(batched) if flag]
     order = [*held, *rows]
@@ -107,7 +107,7 @@ def over_rows(
 class Transformed:
     """A function made of another one by a transformation; `run(here, args, kwargs)` is its call.
 
-    `signature` says what becomes of the parameters' types; most leave them alone.
+    `signature` returns the transformed signature; most transformations leave it alone.
     """
 
     name: str
@@ -115,21 +115,21 @@ class Transformed:
     run: Callable[[Builder, Sequence[Any], Mapping[str, Any]], Any]
     signature: Callable[[Signature], Signature] = field(default=lambda signature: signature)
     called: str = ""
-    """What it is called, if not by the transformation and the function."""
+    """Its name, if it is not formed of the transformation and the function."""
     returns_new_arrays: ClassVar = True
 
     def __str__(self) -> str:
         return self.called or f"psc.{self.name}({name_of(self.function)})"
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The meaning of a call, at the place of the call."""
+        """Call it, at the place of the call."""
         require_program(here, f"`{self}`")
         return self.applied(here, args, kwargs, "is called here")
 
     def applied(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any], says: str
     ) -> Any:
-        """The same; `says` is what findings that are elsewhere say of this place, if anything."""
+        """Call it; `says` is the label at this place for findings that are elsewhere, if any."""
         program = here.program
         place = program.span
         program.transformed += 1
@@ -142,7 +142,7 @@ class Transformed:
 
 
 def asked_for(failure: Failure, by: str, place: Span, says: str) -> Failure:
-    """The same findings with what asked for the derivative; `says` is what it does at a place."""
+    """Add the request for the derivative to findings; `says` is its label at a place."""
     asked = [
         d.replaced(asked=by) if getattr(d, "asked", None) == "" else d for d in failure.diagnostics
     ]
@@ -153,7 +153,7 @@ def asked_for(failure: Failure, by: str, place: Span, says: str) -> Failure:
 
 
 def _labelled(finding: Diagnostic, label: Label) -> Diagnostic:
-    """A finding with a label; what is said of its own line, or of that place already, is enough."""
+    """Label a finding, unless its own line or this place already has a text."""
     own, place = finding.span, label.span
     if own is NOWHERE or (own.path, own.line) == (place.path, place.line):
         return finding
@@ -162,7 +162,7 @@ def _labelled(finding: Diagnostic, label: Label) -> Diagnostic:
 
 
 def name_of(function: object) -> str:
-    """What a function is called in messages."""
+    """Return the name of a function in messages."""
     if isinstance(function, Transformed):
         return str(function)
     name = getattr(function, "name", "")
@@ -176,14 +176,14 @@ class Argument:
     leaves: list[Value]
     tree: Type
     numbers: Sequence[bool] = ()
-    """Which of the leaves are numbers of Python's; none where this is empty."""
+    """For each leaf, whether it is a Python number; empty if there is none."""
 
     def unflatten(self, values: Iterable[Value]) -> Any:
-        """The same tree of other values, as many as there are leaves, or of their derivatives."""
+        """Return a tree of other values, one for each leaf, or of their derivatives."""
         return unflatten(self.tree, self._given(values, self._numbers))
 
     def tangents(self, tree: Type, values: Iterable[Value]) -> Any:
-        """The tree of the tangents of those leaves that have some."""
+        """Return the tree of the tangents of those leaves that have some."""
         moving = [
             is_number
             for leaf, is_number in zip(self.leaves, self._numbers, strict=True)
@@ -200,26 +200,26 @@ class Argument:
 
 
 def as_number(value: Value, is_number: bool) -> Value | Weak:
-    """A value as the number of Python's that it is, if it is one."""
+    """Return a value as a Python number, if it is one."""
     return PythonNumber(value) if is_number else value
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A function as a block of what it captures and of the leaves of its varying arguments."""
+    """A function as a block of its captured values and of the leaves of its varying arguments."""
 
     block: Block
     source: Block
-    """The same as it was elaborated."""
+    """The block as it was elaborated."""
     captured: tuple[Value, ...]
     varying: dict[int, Argument]
     result: Type
     aux: Type | None = None
-    """The tree of what it returns besides, whose leaves come last."""
+    """The tree of its auxiliary results, whose leaves come last."""
 
     @property
     def operands(self) -> list[Value]:
-        """What the block is a function of."""
+        """Return the operands of the block."""
         return [*self.captured, *self.leaves]
 
     @property
@@ -238,9 +238,9 @@ def trace(
     types: Callable[[int, Argument], list[ArrayType]] | None = None,
     has_aux: Any = False,
 ) -> Traced:
-    """Elaborate a function of which the arguments at some places vary, the others are as given.
+    """Elaborate a function; the arguments at some places vary, the others are constant.
 
-    `types` says which types the leaves of an argument have inside, if not their own.
+    `types` gives the types of an argument's leaves inside, if they differ from its own.
     """
     if not isinstance(has_aux, bool):
         needs = "True or False as `has_aux`"
@@ -300,7 +300,7 @@ def _weak_dtypes(
     kwargs: Mapping[str, Any],
     found: Mapping[int, tuple[list[Value | Weak], Type]],
 ) -> dict[tuple[int, int], DType]:
-    """The dtypes that a function wants its weak arguments in, found out by a first try."""
+    """Return the dtypes of a function's weak arguments, found by a first try."""
     if all(isinstance(x, _GIVEN) for leaves, _ in found.values() for x in leaves):
         return {}
     attempt = Attempt(here.program)
@@ -316,13 +316,13 @@ def _weak_dtypes(
                 given[at] = unflatten(tree, iter(params))
             flatten(inner, function.apply(inner, given, kwargs), "")
     except (Failure, Poisoned):
-        pass  # the second try reports what is wrong
+        pass  # the second try reports the problem
     attempt.forget()
     return wanted
 
 
 _GIVEN: Final = (Value, PythonNumber)
-"""What has a dtype of its own."""
+"""Leaves with a fixed dtype."""
 
 
 def _open(
@@ -335,7 +335,7 @@ def _open(
     return Weak(inner, leaf.kind, leaf.shape, at, whole=I32)
 
 
-# The options of `grad` and the Jacobians: in which arguments, and what comes besides.
+# The options of `grad` and the Jacobians: the arguments, and auxiliary results.
 
 
 @dataclass(frozen=True)
@@ -349,13 +349,13 @@ class Options:
 
     @property
     def called(self) -> str:
-        """How messages call it."""
+        """The name in messages."""
         return f"psc.{self.name}"
 
     def trace(
         self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[int], Traced]:
-        """The places of the arguments that vary, and the function traced at them."""
+        """Return the places of the arguments that vary, and the function traced at them."""
         where = self._places(len(args))
         traced = trace(here, self.called, self.function, args, kwargs, where, has_aux=self.has_aux)
         for at, argument in traced.varying.items():
@@ -370,13 +370,13 @@ class Options:
                 raise Failure(NoTangent(transformation=self.called, argument=place, type=str(leaf)))
 
     def selected(self, where: Sequence[int], found: Mapping[int, Any]) -> Any:
-        """What was found for the arguments: alone, or as a tuple if several were named."""
+        """Return the results for the arguments: alone, or as a tuple if several were named."""
         if is_sequence(self.argnums):
             return tuple(found[at] for at in where)
         return found[where[0]]
 
     def _places(self, count: int) -> list[int]:
-        """The positions that `argnums` names, counted from the first argument."""
+        """Return the positions that `argnums` names, counted from the first argument."""
         argnums = self.argnums
         items = list(argnums) if is_sequence(argnums) else [argnums]
         found: list[int] = []
@@ -411,7 +411,7 @@ def transformed(
     argnums: Any,
     has_aux: bool,
 ) -> Transformed:
-    """The function that `run` makes of another one."""
+    """Return the function that `run` makes of another one."""
     options = Options(name, applicable(fun, f"psc.{name}"), argnums, has_aux)
     typed = partial(signature, argnums, has_aux)
     return Transformed(name, options.function, partial(run, options), typed)
@@ -424,7 +424,7 @@ def transformed(
 
 
 def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
-    """The axis of each leaf of a tree; None for those that have none."""
+    """Return the axis of each leaf of a tree; None for those that have none."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         return [axes] * sum(1 for _ in leaves(tree))
     if isinstance(tree, ArrayType):
@@ -445,7 +445,7 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
 
 
 def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Signature:
-    """The signature over a batch; its size gets a name that is not taken.
+    """Return the signature over a batch; its size gets a name that is not taken.
 
     A default is the same for all rows: of a parameter that has one, and is mapped, None says that
     it is left out.
@@ -474,7 +474,7 @@ def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Sign
     try:
         result = None if result is None else _batched(result, out_axes, size, "the result")
     except Failure:
-        result = None  # whoever makes the results says what is wrong
+        result = None  # the call that makes the results reports the problem
     return replace(signature, parameters=tuple(parameters), result=result)
 
 
@@ -527,7 +527,7 @@ def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, .
 def vmap(
     here: Builder | None, fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None
 ) -> Transformed:
-    """The function over a batch: each argument along one of its axes, or the same for all."""
+    """Return the function over a batch: each argument along an axis, or the same for all."""
     function = applicable(fun, "psc.vmap")
 
     def run(here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -554,7 +554,7 @@ def vmap(
 
 
 def _arrangement(here: Builder, in_axes: Any, mapped: Callable[[Any], Any]) -> Any:
-    """The only other order of the axes for which a function has a meaning; None if none is."""
+    """Return the only other order of the axes that the function accepts; None if there is none."""
     if not is_sequence(in_axes) or not all(x is None or isinstance(x, int) for x in in_axes):
         return None
     if len(in_axes) > _MOST_ARRANGED:
@@ -651,7 +651,7 @@ class _Named:
 
 
 def _argument_axes(in_axes: Any, count: int, function: Applicable) -> list[Any]:
-    """One axis, or tree of axes, for each positional argument."""
+    """Return one axis, or tree of axes, for each positional argument."""
     if is_sequence(in_axes):
         items: list[Any] = list(in_axes)
         if len(items) != count and not _have_defaults(function, count, len(items)):
@@ -665,7 +665,7 @@ def _argument_axes(in_axes: Any, count: int, function: Applicable) -> list[Any]:
 
 
 def _have_defaults(function: Applicable, start: int, stop: int) -> bool:
-    """Whether there are such parameters, and none of them need be given."""
+    """Return whether there are such parameters, and all have defaults."""
     from pscdsl._src.frontend.transformations.derived import signed  # which maps, too
 
     definition = signed(function)
@@ -684,7 +684,7 @@ def _places(at: int, tree: Type) -> list[str]:
 
 
 def _row(leaf: Value, axis: int | None, place: str) -> ArrayType:
-    """The type of one row."""
+    """Return the type of one row."""
     if axis is None:
         return leaf.type
     if not -leaf.ndim <= axis < leaf.ndim:
@@ -696,7 +696,7 @@ def _row(leaf: Value, axis: int | None, place: str) -> ArrayType:
 def _size(
     here: Builder, axis_size: Any, leaves: Sequence[Value], axes: Sequence[int | None]
 ) -> Size:
-    """The common size of the mapped axes."""
+    """Return the common size of the mapped axes."""
     sizes: list[Size] = [
         leaf.shape[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None
     ]
@@ -721,7 +721,7 @@ def _size(
 
 
 def to_front(x: Value, axis: int) -> Value:
-    """An array with one axis moved to the front."""
+    """Return an array with one axis moved to the front."""
     axis %= x.ndim
     if not axis:
         return x
@@ -729,7 +729,7 @@ def to_front(x: Value, axis: int) -> Value:
 
 
 def _placed(x: Value, is_batched: bool, axis: int | None, size: Size, place: str) -> Value:
-    """A result with the batch where it is wanted."""
+    """Return a result with the batch axis in the wanted place."""
     if axis is None:
         if is_batched:
             why = f"{place} differs from row to row"
