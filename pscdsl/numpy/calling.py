@@ -71,7 +71,7 @@ def as_items(x: object) -> Sequence[Any]:
 
 
 def is_known_float(x: object) -> TypeGuard[float]:
-    """Whether an argument is a floating-point number that is known while checking."""
+    """Return whether an argument is a floating-point number that is known while checking."""
     return isinstance(x, float | np.floating)
 
 
@@ -236,7 +236,7 @@ MOST_TIMES = 1000
 
 
 def as_times(x: object, function: str, most: int = MOST_TIMES) -> int:
-    """How often something is done while checking."""
+    """Return how often something is done while checking."""
     times = as_integer(x, function)
     if times > most:
         raise Failure(TooLarge(what=f"the program of `{function}` {times} times"))
@@ -385,7 +385,7 @@ def met(
 
 
 def is_array(x: object) -> bool:
-    """Whether an argument is an array or a number, not a list of them."""
+    """Return whether an argument is an array or a number, not a list of them."""
     return isinstance(
         x, Value | Weak | Dim | bool | int | float | complex | np.generic | np.ndarray
     )

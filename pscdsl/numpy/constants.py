@@ -295,7 +295,7 @@ def isscalar(element: Any) -> bool:
 
 @function("numpy.issubdtype")
 def issubdtype(arg1: Any, arg2: Any, /) -> bool:
-    """Whether a dtype is one of a class, or the same one."""
+    """Return whether a dtype is one of a class, or the same one."""
     given = dtype_(arg1)
     if isinstance(arg2, DTypeClass):
         return given in arg2.members
@@ -315,7 +315,7 @@ _KINDS: Final = {
 
 @function("numpy.isdtype")
 def isdtype(given: Any, /, kind: Any) -> bool:
-    """Whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several.
+    """Return whether a dtype is of a kind: a dtype, a name such as 'integral', or one of several.
 
     Unlike elsewhere, NumPy takes no text for a dtype here.
     """

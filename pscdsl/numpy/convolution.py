@@ -174,7 +174,7 @@ def _groups(facts: Assumptions, x: Any, name: str) -> Size:
 
 
 def _extents(windows: Sequence[Size], dilation: Sequence[int]) -> Shape:
-    """How far windows reach, from the first element to the last."""
+    """Return how far windows reach, from the first element to the last."""
     return tuple([(w - 1) * d + 1 for w, d in zip(windows, dilation, strict=True)])
 
 

@@ -414,7 +414,7 @@ def _shifted(here: Builder, numbers: Value, start: Size | float, step: Size | fl
 
 
 def _count(facts: Assumptions, start: Size, stop: Size, step: Size) -> Size:
-    """How many numbers there are, zero if `stop` is on the wrong side."""
+    """Return how many numbers there are, zero if `stop` is on the wrong side."""
     span = stop - start
     if facts.proves(Fact("<=", step, -1)):
         span, step = -span, -step
@@ -960,7 +960,7 @@ def _triangle(name: str, m: Value, k: Any, lower: bool) -> Value:
 
 
 def _mask(here: Builder, relation: str, shape: Shape, k: Size) -> Value:
-    """Where row + k stands in a relation to the column."""
+    """Return where row + k stands in a relation to the column."""
     row, column = (here.bind(Iota(shape, axis, I32), ())[0] for axis in (0, 1))
     shifted = row if k == 0 else e.add(row, k)
     result: Value = e.TABLE[relation](shifted, column)
@@ -1007,7 +1007,7 @@ def _on_diagonal(name: str, v: Value, k: Size) -> Value:
 
 
 def _sides(facts: Assumptions, name: str, k: Size) -> tuple[Size, Size]:
-    """How far a diagonal is to the right, and how far down; one of them is zero."""
+    """Return how far a diagonal is to the right, and how far down; one of them is zero."""
     if facts.proves(Fact("<=", 0, k)):
         return k, 0
     if not facts.proves(Fact("<=", k, 0)):

@@ -373,7 +373,7 @@ def angle(z: Value, deg: bool = False) -> Value:
 
 @function("numpy.iscomplexobj")
 def iscomplexobj(x: object) -> bool:
-    """Whether the dtype is complex; known while checking."""
+    """Return whether the dtype is complex; known while checking."""
     if isinstance(x, Value):
         return x.dtype.is_complex
     if isinstance(x, Weak):
@@ -386,7 +386,7 @@ def iscomplexobj(x: object) -> bool:
 
 @function("numpy.isrealobj")
 def isrealobj(x: object) -> bool:
-    """Whether the dtype is not complex; known while checking."""
+    """Return whether the dtype is not complex; known while checking."""
     return not iscomplexobj(x)
 
 
@@ -449,7 +449,7 @@ class _Terms:
         return e.exp(gap)  # type: ignore[no-any-return]
 
     def _alike(self, x1: Value, x2: Value) -> Value | None:
-        """Whether both terms are the same infinity; None where one is a number."""
+        """Return whether both terms are the same infinity; None where one is a number."""
         if any(number is not None for number in self.numbers):
             return None
         alike: Value = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
@@ -580,7 +580,7 @@ def _square(x: Value) -> Value:
 
 
 def _is_root(x: Value) -> bool:
-    """Whether a value is chosen from 0 and a square root."""
+    """Return whether a value is chosen from 0 and a square root."""
     primitive, operands = _definition(x)
     return isinstance(primitive, e.Select) and _definition(operands[2])[0] is e.sqrt
 
@@ -766,7 +766,7 @@ def _shares(x: Value, count: int) -> Sequence[Value]:
 
 @of_arrays("numpy.bitwise_count", alone=("x",))
 def bitwise_count(x: Value, /) -> Value:
-    """How many bits of `abs(x)` are 1, as u8."""
+    """Return how many bits of `abs(x)` are 1, as u8."""
     require("numpy.bitwise_count", x, "integer")
     return cast(e.count_bits(e.absolute(x)), U8)
 

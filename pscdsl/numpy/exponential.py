@@ -56,7 +56,7 @@ def expm(A: Value) -> Value:
 
 
 def _halvings(a: Value) -> tuple[Value, Value]:
-    """How often each matrix is halved, and the power of two that does it."""
+    """Return how often each matrix is halved, and the power of two that does it."""
     norm = extremum(total(e.absolute(a), (a.ndim - 2,)), "maximum", (a.ndim - 2,))
     precision = norm.dtype
     ratio = e.divide(norm, _THETA[precision])

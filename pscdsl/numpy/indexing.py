@@ -66,18 +66,18 @@ class Cut:
 
     @property
     def width(self) -> Size:
-        """How many elements there are before the stride."""
+        """Return how many elements there are before the stride."""
         return self.limit - self.start
 
     @property
     def size(self) -> Size:
-        """How many elements there are."""
+        """Return how many elements there are."""
         if self.stride == 1:
             return self.width
         return (self.width + (self.stride - 1)) // self.stride
 
     def is_whole(self, size: Size) -> bool:
-        """Whether it leaves an axis of a size as it is."""
+        """Return whether it leaves an axis of a size as it is."""
         whole = self.start == 0 and self.limit == size
         return whole and self.stride == 1 and not self.backwards
 
@@ -195,7 +195,7 @@ class Selection:
 
     @property
     def has_arrays(self) -> bool:
-        """Whether an array of one axis or more picks."""
+        """Return whether an array of one axis or more picks."""
         return any(isinstance(part, Picked) and part.places.ndim for part in self.parts)
 
     def along(self) -> tuple[Along, ...]:
@@ -312,7 +312,7 @@ def _require_last_step(x: Value, index: Size, axis: int) -> None:
 
 
 def _names_counters(item: object) -> bool:
-    """Whether an index is a slice with a bound that is made of counters."""
+    """Return whether an index is a slice with a bound that is made of counters."""
     return is_slice(item) and any(isinstance(each, OfCounter) for each in (item.start, item.stop))
 
 
@@ -533,7 +533,7 @@ def _dynamic(x: Value, chosen: Selection) -> Value:
 
 
 def starts_of(x: Value, chosen: Selection) -> list[Value]:
-    """Where a part of the size of `x` starts: at the computed places, elsewhere at zero."""
+    """Return where a part of the size of `x` starts: at the computed places, elsewhere at zero."""
     starts = [x.builder.literal(0, I32)] * x.ndim
     for part in chosen.parts:
         if isinstance(part, Picked):

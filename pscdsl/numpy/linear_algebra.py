@@ -481,13 +481,13 @@ def rounds_off(rcond: Any) -> bool:
 
 
 def _count(truths: Value) -> Value:
-    """How many hold along the last axis, as i32."""
+    """Return how many hold along the last axis, as i32."""
     return integers_of(total(cast(truths, I32), (truths.ndim - 1,)))
 
 
 @of_numbers("numpy.linalg.matrix_rank", together=("A",), numbers=("tol", "rtol"))
 def matrix_rank(A: Value, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Value:
-    """How many singular values are above a tolerance, as i32."""
+    """Return how many singular values are above a tolerance, as i32."""
     name = "numpy.linalg.matrix_rank"
     if tol is not None and rtol is not None:
         raise Failure(BadArguments(function=name, problem="takes `tol` or `rtol`, not both"))

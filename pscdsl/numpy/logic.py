@@ -28,41 +28,41 @@ from pscdsl.typing.python_containers import is_sequence
 
 @of_arrays("numpy.logical_and", alone=("x1", "x2"))
 def logical_and(x1: Value, x2: Value, /) -> Value:
-    """Whether both are other than zero."""
+    """Return whether both are other than zero."""
     result: Value = e.bitwise_and(truth(x1), truth(x2))
     return result
 
 
 @of_arrays("numpy.logical_or", alone=("x1", "x2"))
 def logical_or(x1: Value, x2: Value, /) -> Value:
-    """Whether one of them is other than zero."""
+    """Return whether one of them is other than zero."""
     result: Value = e.bitwise_or(truth(x1), truth(x2))
     return result
 
 
 @of_arrays("numpy.logical_xor", alone=("x1", "x2"))
 def logical_xor(x1: Value, x2: Value, /) -> Value:
-    """Whether exactly one of them is other than zero."""
+    """Return whether exactly one of them is other than zero."""
     result: Value = e.bitwise_xor(truth(x1), truth(x2))
     return result
 
 
 @of_arrays("numpy.logical_not", alone=("x",))
 def logical_not(x: Value, /) -> Value:
-    """Whether each element is zero."""
+    """Return whether each element is zero."""
     result: Value = e.invert(truth(x))
     return result
 
 
 @of_arrays("numpy.isnan", alone=("x",))
 def isnan(x: Value, /) -> Value:
-    """Whether each element is NaN; of a complex number, one of its parts."""
+    """Return whether each element is NaN; of a complex number, one of its parts."""
     return is_nan(x) if x.dtype.is_inexact else _everywhere(x, False)
 
 
 @of_arrays("numpy.isfinite", alone=("x",))
 def isfinite(x: Value, /) -> Value:
-    """Whether each element is neither NaN nor infinite."""
+    """Return whether each element is neither NaN nor infinite."""
     if x.dtype.is_complex:
         both: Value = e.bitwise_and(e.is_finite(e.real(x)), e.is_finite(e.imag(x)))
         return both
@@ -74,7 +74,7 @@ def isfinite(x: Value, /) -> Value:
 
 @of_arrays("numpy.isinf", alone=("x",))
 def isinf(x: Value, /) -> Value:
-    """Whether each element is infinite; of a complex number, one of its parts."""
+    """Return whether each element is infinite; of a complex number, one of its parts."""
     if x.dtype.is_complex:
         either: Value = e.bitwise_or(isinf(e.real(x)), isinf(e.imag(x)))
         return either
@@ -86,7 +86,7 @@ def isinf(x: Value, /) -> Value:
 
 @of_arrays("numpy.isposinf", alone=("x",), result=Result.NEW)
 def isposinf(x: Value) -> Value:
-    """Whether each element is positive infinity."""
+    """Return whether each element is positive infinity."""
     require("numpy.isposinf", x, REAL)
     result: Value = e.equal(to_inexact(x), math.inf)
     return result
@@ -94,7 +94,7 @@ def isposinf(x: Value) -> Value:
 
 @of_arrays("numpy.isneginf", alone=("x",), result=Result.NEW)
 def isneginf(x: Value) -> Value:
-    """Whether each element is negative infinity."""
+    """Return whether each element is negative infinity."""
     require("numpy.isneginf", x, REAL)
     result: Value = e.equal(to_inexact(x), -math.inf)
     return result
@@ -102,7 +102,7 @@ def isneginf(x: Value) -> Value:
 
 @of_arrays("numpy.iscomplex", alone=("x",), result=Result.NEW)
 def iscomplex(x: Value) -> Value:
-    """Whether each element has an imaginary part."""
+    """Return whether each element has an imaginary part."""
     if not x.dtype.is_complex:
         return _everywhere(x, False)
     result: Value = e.not_equal(e.imag(x), 0)
@@ -111,7 +111,7 @@ def iscomplex(x: Value) -> Value:
 
 @of_arrays("numpy.isreal", alone=("x",), result=Result.NEW)
 def isreal(x: Value) -> Value:
-    """Whether each element has no imaginary part."""
+    """Return whether each element has no imaginary part."""
     return logical_not(iscomplex(x))  # type: ignore[no-any-return]
 
 
@@ -119,7 +119,7 @@ def isreal(x: Value) -> Value:
 def isclose(
     a: Value, b: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Value:
-    """Whether `abs(a - b) <= atol + rtol * abs(b)`; infinities are close to themselves."""
+    """Return whether `abs(a - b) <= atol + rtol * abs(b)`; infinities are close to themselves."""
     a, b = to_inexact(a), to_inexact(b)
     bound = e.add(e.multiply(e.absolute(b), rtol), atol)
     near = e.bitwise_and(e.less_equal(e.absolute(e.subtract(a, b)), bound), isfinite(b))
@@ -133,13 +133,13 @@ def isclose(
 def allclose(
     a: Value, b: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Value:
-    """Whether `isclose` holds of all elements."""
+    """Return whether `isclose` holds of all elements."""
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
 @of_arrays("numpy.array_equal", together=("a1", "a2"), result=Result.NEW)
 def array_equal(a1: Value, a2: Value, equal_nan: bool = False) -> Value:
-    """Whether shapes and elements are the same; for some sizes but not all is an error."""
+    """Return whether shapes and elements are the same; for some sizes but not all is an error."""
     here = a1.builder
     if a1.ndim != a2.ndim or any(
         isinstance(left - right, int) and left - right != 0

@@ -84,7 +84,7 @@ def reshape(a: Value, /, shape: Any, order: Any = "C", *, copy: bool | None = No
 
 
 def counts_backwards(name: str, a: Value, order: Any) -> bool:
-    """Whether elements are counted by the first axis first; a Failure if memory decides."""
+    """Return whether elements are counted by the first axis first; a Failure if memory decides."""
     known = order if isinstance(order, str) else ""
     if known in ("C", "c") or (known in ("A", "a", "K", "k") and a.ndim < 2):
         return False
@@ -218,13 +218,13 @@ def shape_(here: Builder, a: Any) -> Shape:
 
 @function("numpy.ndim")
 def ndim(here: Builder, a: Any) -> int:
-    """How many axes there are; static."""
+    """Return how many axes there are; static."""
     return _array(here, a).ndim
 
 
 @function("numpy.size")
 def size_(here: Builder, a: Any, axis: Any = None) -> Size:
-    """How many elements there are, over all axes or some; a size."""
+    """Return how many elements there are, over all axes or some; a size."""
     array = _array(here, a)
     axes = normalize_axes(axis, array.ndim, "numpy.size")
     return size_of(tuple([array.shape[place] for place in axes]))

@@ -105,12 +105,12 @@ def _running_extremum(x: Value, kind: Extreme, axis: int) -> Value:
 def _truth(name: str, whole: Meaning, kind: Extreme) -> None:
     @of_numbers(f"numpy.{name}.reduce", alone=("array",))
     def reduce(here: Builder, array: Value, /, axis: Axes = 0, *, keepdims: bool = False) -> Any:
-        """Whether all or any along axes are other than zero."""
+        """Return whether all or any along axes are other than zero."""
         return whole.apply(here, (array, axis), {"keepdims": keepdims})
 
     @of_numbers(f"numpy.{name}.accumulate", alone=("array",))
     def accumulate(here: Builder, array: Value, /, axis: int = 0) -> Value:
-        """Whether all or any up to each element along an axis are other than zero."""
+        """Return whether all or any up to each element along an axis are other than zero."""
         place = normalize_axis(axis, array.ndim, f"numpy.{name}.accumulate")
         return _running_extremum(truth(array), kind, place)
 
@@ -374,7 +374,7 @@ def result_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Resu
 
 
 def makes_new(name: str) -> bool:
-    """Whether every call of a method gives new memory, if it does not pass `copy=`."""
+    """Return whether every call of a method gives new memory, if it does not pass `copy=`."""
     own, function = _OWN_RESULTS.get(name), MEANINGS.get(f"numpy.{name}")
     if own is not None:
         return own.is_new
@@ -394,7 +394,7 @@ class BoundMethod:
         return self.function(here, self.value, args, kwargs)
 
     def description(self) -> str:
-        """How messages speak of it."""
+        """Return the text for messages."""
         return f"the method `{self.name}` of an array"
 
 

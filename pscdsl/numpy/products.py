@@ -71,7 +71,7 @@ class Labelled:
     labels: Labels
 
     def axes(self, labels: Sequence[Label]) -> tuple[int, ...]:
-        """Where labels stand."""
+        """Return where labels stand."""
         return tuple([self.labels.index(label) for label in labels])
 
 

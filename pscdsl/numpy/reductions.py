@@ -80,7 +80,7 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
 
 
 def count_along(shape: Shape, axes: Sequence[int]) -> Size:
-    """How many elements a reduction over axes takes together."""
+    """Return how many elements a reduction over axes takes together."""
     total: Size = 1
     for axis in axes:
         total = total * shape[axis]
@@ -217,7 +217,7 @@ def ptp(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
 
 @of_numbers("numpy.all", alone=("a",))
 def all(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
-    """Whether all elements over axes are other than zero."""
+    """Return whether all elements over axes are other than zero."""
     axes = reduced_axes(axis, a.ndim, "numpy.all")
     x = truth(a)
     return finished(Reduce("all", axes)(x), a.shape, axes, keepdims) if axes else x
@@ -225,7 +225,7 @@ def all(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -
 
 @of_numbers("numpy.any", alone=("a",))
 def any(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:  # noqa: A001
-    """Whether an element over axes is other than zero."""
+    """Return whether an element over axes is other than zero."""
     axes = reduced_axes(axis, a.ndim, "numpy.any")
     x = truth(a)
     return finished(Reduce("any", axes)(x), a.shape, axes, keepdims) if axes else x
@@ -233,7 +233,7 @@ def any(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -
 
 @of_numbers("numpy.count_nonzero", alone=("a",))
 def count_nonzero(here: Builder, a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
-    """How many elements are other than zero, as i32."""
+    """Return how many elements are other than zero, as i32."""
     axes = reduced_axes(axis, a.ndim, "numpy.count_nonzero")
     return integers_of(total(cast(truth(a), I32), axes, keepdims))
 

@@ -445,7 +445,7 @@ class _Residues:
     """Residues whose shape is not known for all sizes."""
 
     def description(self) -> str:
-        """How messages speak of them."""
+        """Return the text for messages."""
         return (
             "the residues of `scipy.linalg.lstsq`, of which there are none unless the matrix is "
             "known to have more rows than columns"

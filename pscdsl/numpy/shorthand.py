@@ -130,7 +130,7 @@ def where(predicate: Value, x: Value, y: Value) -> Value:
 
 
 def truth(x: Value) -> Value:
-    """Whether each element is other than zero."""
+    """Return whether each element is other than zero."""
     if x.dtype is BOOL:
         return x
     result: Value = not_equal(x, 0)
@@ -138,7 +138,7 @@ def truth(x: Value) -> Value:
 
 
 def is_nan(x: Value) -> Value:
-    """Whether each element of an inexact array is NaN."""
+    """Return whether each element of an inexact array is NaN."""
     result: Value = not_equal(x, x)
     return result
 
@@ -164,7 +164,7 @@ def simplified(facts: Assumptions, size: Size) -> Size:
 
 
 def at_least(facts: Assumptions, size: Size, bound: Size) -> bool:
-    """Whether a size is known to reach a bound."""
+    """Return whether a size is known to reach a bound."""
     if isinstance(size, int) and isinstance(bound, int):
         return size >= bound
     return size == bound or facts.proves(Fact("<=", bound, size))

@@ -359,7 +359,7 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Value:
-    """Whether each element is among others; every pair is compared."""
+    """Return whether each element is among others; every pair is compared."""
     if kind not in (None, "sort", "table") or (kind == "table" and element.dtype.is_inexact):
         problem = f"takes 'sort' or None as `kind` of {element.type}, or 'table' of integers, not "
         raise Failure(BadArguments(function="numpy.isin", problem=problem + describe(kind)))
@@ -376,7 +376,7 @@ def isin(
 
 
 def tallied(places: Value, inside: Value, weights: Value | None, length: Size) -> Value:
-    """How many, or how much, falls on each place; what is not inside is left out."""
+    """Return how many, or how much, falls on each place; what is not inside is left out."""
     here = places.builder.program.current
     (count,) = places.shape
     dtype = I32 if weights is None else weights.dtype
@@ -404,7 +404,7 @@ def bincount(
     *,
     length: Size | None = None,
 ) -> Value:
-    """How often each of 0, 1, … below `length` occurs; other numbers are left out."""
+    """Return how often each of 0, 1, … below `length` occurs; other numbers are left out."""
     bounded = x.dtype.is_unsigned and isinstance(minlength, int) and minlength > x.dtype.range[1]
     if length is None and bounded:
         length = minlength
@@ -480,7 +480,7 @@ def histogram(
     density: bool | None = None,
     weights: Value | None = None,
 ) -> tuple[Value, Value]:
-    """How many elements lie in each bin, as i32, and the edges of the bins."""
+    """Return how many elements lie in each bin, as i32, and the edges of the bins."""
     edges = _edges(here, a, bins, range)
     if weights is not None:
         _require_weights(a, weights)
@@ -513,7 +513,7 @@ def histogram2d(
     density: bool | None = None,
     weights: Value | None = None,
 ) -> tuple[Value, Value, Value]:
-    """How many points lie in each cell of a grid, as floats, and the edges along both axes.
+    """Return how many points lie in each cell of a grid, as floats, and the edges along both axes.
 
     `bins` says how many bins there are, or their edges, or is a pair of these; `range` is a pair of
     the first and the last edge, or of None where the data say.

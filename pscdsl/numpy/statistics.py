@@ -234,7 +234,7 @@ def _nan_variance(
 
 
 def _present(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """How many elements over axes are not NaN."""
+    """Return how many elements over axes are not NaN."""
     return total(cast(invert(is_nan(x)), x.dtype), axes, keepdims)
 
 
@@ -325,7 +325,7 @@ def _fraction(here: Builder, q: Any, scale: int, name: str) -> Value:
 
 
 def _are_integers(q: Any) -> bool:
-    """Whether the quantiles wanted are known integers: 0 and 1."""
+    """Return whether the quantiles wanted are known integers: 0 and 1."""
     parts = q if is_sequence(q) else (q,)
     return not any(isinstance(each, Value | Weak) for each in parts) and (
         np.asarray(q).dtype.kind in "biu"

@@ -312,7 +312,7 @@ _INSIDE: dict[str, Callable[[Value, int, Size, Size], Value]] = {
 
 
 def _reach(x: Value, size: Size, *widths: Size) -> bool:
-    """Whether there are as many elements as are wanted on each side."""
+    """Return whether there are as many elements as are wanted on each side."""
     return all(x.builder.facts.proves(Fact("<=", width, size)) for width in widths)
 
 
@@ -577,7 +577,7 @@ def _mask(index: Any) -> Value | None:
 
 
 def _masked(x: Value, mask: Value, value: Value, combine: str) -> Value:
-    """Where a mask over the leading axes holds; the value is the same at each such place."""
+    """Return where a mask over the leading axes holds; the value is the same at each such place."""
     rest = x.shape[mask.ndim :]
     value = _without_leading(value, len(rest))
     if value.ndim > len(rest):

@@ -176,7 +176,7 @@ def _truncated_normal(
 
 
 def _may_be_in_tail(bounds: Sequence[Value]) -> bool:
-    """Whether both bounds may be far on one side of 0."""
+    """Return whether both bounds may be far on one side of 0."""
     low, high = map(literal, bounds)
     known = [isinstance(each, int | float) for each in (low, high)]
     return not ((known[0] and low <= TAIL) and (known[1] and high >= -TAIL))  # type: ignore[operator]

@@ -57,7 +57,7 @@ def of_key(name: str) -> Callable[[Callable[..., Any]], Meaning]:
 
 
 def _says(argument: Any) -> bool:
-    """Whether an argument says in which dtype numbers are drawn."""
+    """Return whether an argument says in which dtype numbers are drawn."""
     return isinstance(argument, Value | DType | str | type) or is_constant(argument)
 
 
@@ -187,7 +187,7 @@ def _bits(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
 
 
 def mantissa(dtype: DType) -> int:
-    """How many bits of a float stand behind the point."""
+    """Return how many bits of a float stand behind the point."""
     return int(finfo(dtype).nmant)
 
 
@@ -382,7 +382,7 @@ def loop(
 
 
 def some(condition: Value) -> Value:
-    """Whether it holds for any element."""
+    """Return whether it holds for any element."""
     return Reduce("any", tuple(range(condition.ndim)))(condition) if condition.ndim else condition
 
 

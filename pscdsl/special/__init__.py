@@ -152,7 +152,7 @@ def factorial(n: Any, exact: bool = False, extend: Literal["zero"] = "zero") -> 
 
 @as_in_kernels
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> f32:
-    """How many ways there are to choose k of N things, 0 where there are none; not exact."""
+    """Return how many ways there are to choose k of N things, 0 where there are none; not exact."""
     ...
 
 

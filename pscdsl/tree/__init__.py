@@ -59,7 +59,7 @@ def reduce(f: Callable[[A, Shaped], A], tree: Any, initial: A, /) -> A:
 
 @public
 def size(tree: Any, /) -> int:
-    """How many elements all arrays of a tree have."""
+    """Return how many elements all arrays of a tree have."""
     return sum(np.size(each) for each in outside.flat("size", tree).leaves)
 
 

@@ -110,7 +110,7 @@ PLAIN = (
     *(f"pscdsl/_src/{room}" for room in "analysis artefacts caching cli discover".split()),
     *(f"pscdsl/_src/{room}" for room in "extensions interop interpreters ir plugins".split()),
     *(f"pscdsl/_src/{room}" for room in "primitives support targets transforms xla".split()),
-    *(f"pscdsl/_src/frontend/{room}" for room in "captures interpreter text".split()),
+    *(f"pscdsl/_src/{room}" for room in "calls checker frontend kernels language server".split()),
     "stdlib",
 )
 """The folders in which no docstring begins so; add one when it is done."""

@@ -64,7 +64,7 @@ class Suppression:
 
     @property
     def whole_file(self) -> bool:
-        """Whether it covers every line."""
+        """Return whether it covers every line."""
         return self.last == _END
 
     def names(self, code: str) -> tuple[str, ...]:

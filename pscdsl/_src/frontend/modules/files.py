@@ -209,7 +209,7 @@ class FileText:
 
     @property
     def is_package(self) -> bool:
-        """Whether it is the `__init__.py` of a package."""
+        """Return whether it is the `__init__.py` of a package."""
         return os.path.basename(self.path) == "__init__.py"
 
 
