@@ -470,11 +470,11 @@ START = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n"
 FORKED = """
 import json, sys
 from pathlib import Path
-from pscdsl._src.checker.project import Options, check_project
+from pscdsl._src.checker.project import CheckOptions, check_project
 from pscdsl._src.checker.workers import may_fork
 from pscdsl._src.frontend.modules.files import files_below
 assert may_fork() == (sys.platform == "linux")
-result = check_project(files_below([Path(sys.argv[1])]), Options(jobs=2))
+result = check_project(files_below([Path(sys.argv[1])]), CheckOptions(jobs=2))
 print(json.dumps([[each.code, each.message()] for each in result.diagnostics]))
 """
 
