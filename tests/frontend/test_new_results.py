@@ -77,14 +77,14 @@ def one_element(x: f64["n"]) -> tuple[f64, f64]:
     return same, b
 
 
-def cast(x: f64["n"]) -> tuple[f64["n"], f64["n"], f64["n n"], f64["n n"], f64["n"]]:
+def cast_to_own(x: f64["n"]) -> tuple[f64["n"], f64["n"], f64["n n"], f64["n n"], f64["n"]]:
     a = x.copy()
-    same = np.float64(a)
+    same: Any = np.float64(a)
     same[0] = 7
     b = np.outer(x, x)
-    turned = np.float64(b.T)
+    turned: Any = np.float64(b.T)
     turned[-1, 0] = 5
-    c = np.float32(x)
+    c: Any = np.float32(x)
     c[0] = 3
     return a, same, b, turned, np.float64(c)
 
@@ -112,7 +112,7 @@ def matched(wanted: Any, found: Any) -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [middle, along, others, steps, shaped, one_element, cast, looped],
+    [middle, along, others, steps, shaped, one_element, cast_to_own, looped],
     ids=lambda x: x.__name__,
 )
 @pytest.mark.parametrize("size", [1, 2, 5])
