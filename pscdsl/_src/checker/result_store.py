@@ -309,7 +309,7 @@ def _snapshot(files: Files, reads: Sequence[Reads], started: float) -> ProjectSn
     known = ((path, files.facts_of(path)) for path in files.all())
     facts = tuple((path, each) for path, each in known if each is not None)
     return ProjectSnapshot(
-        tuple(states), searched, _found(files, searched), facts, bool(files.marked("writes"))
+        tuple(states), searched, _found(files, searched), facts, files.with_kernels
     )
 
 
@@ -401,7 +401,7 @@ class ResultStore:
             if len(unchanged) == len(snapshot.states):
                 return read_result(entry[1])
             files.facts = snapshot.facts_for(unchanged)
-            if bool(files.marked("writes")) != snapshot.with_kernels:
+            if files.with_kernels != snapshot.with_kernels:
                 files.facts = {}
         except (Unreadable, RecursionError):
             pass

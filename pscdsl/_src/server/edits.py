@@ -82,7 +82,7 @@ class _KeptSources(SourceNames):
 
 def _same_kernels(base: Files, made: Files) -> bool:
     """Return whether calls of kernels are searched in both, or in neither."""
-    return bool(base.marked("writes")) == bool(made.marked("writes"))
+    return base.with_kernels == made.with_kernels
 
 
 def _same_outline(base: Files, made: Files, path: str) -> bool:

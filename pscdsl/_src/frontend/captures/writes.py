@@ -252,7 +252,7 @@ class _WriteIndex:
         index = names.uses
         inner = (each for each in self._parents if isinstance(each, FunctionNode))
         self._around: set[ast.AST | None] = {index.function_of(each) for each in inner}
-        self._by_kernels = bool(names.sources.files.marked("writes"))
+        self._by_kernels = names.sources.files.with_kernels
         for node in self._parents:
             if isinstance(node, ast.Call):
                 self._call(node)

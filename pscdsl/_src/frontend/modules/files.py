@@ -293,7 +293,7 @@ class Files:
         order = {path: place for place, path in enumerate(self.all())}
         for path in order.keys() & set(stale):
             old = before._words_of.get(path, frozenset())
-            new = self._words_of[path] = _words(self.searched(path))
+            new = self._words_in(path)
             for word in old - new:
                 found[word] = [each for each in found[word] if each != path]
             for word in new - old:
@@ -404,6 +404,11 @@ class Files:
             for path in self.all()
             if mark in (self.facts[path].marks if path in self.facts else self._words_in(path))
         ]
+
+    @functools.cached_property
+    def with_kernels(self) -> bool:
+        """Return whether a kernel may write to its arguments: a file has the word `writes`."""
+        return bool(self.marked("writes"))
 
     @functools.cached_property
     def leading(self) -> frozenset[str]:
