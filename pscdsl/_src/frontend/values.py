@@ -13,6 +13,8 @@ from typing import (
     Any,
     Final,
     Protocol,
+    TypeAlias,
+    Union,
     runtime_checkable,
 )
 
@@ -34,9 +36,92 @@ from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.signatures import DTypeClass
 
 if TYPE_CHECKING:
+    from types import EllipsisType, FunctionType, ModuleType
+
+    from typing_extensions import TypeIs
+
+    from pscdsl._src.frontend.annotations import TypeVariable
     from pscdsl._src.frontend.interpreter.containers import Container
-    from pscdsl._src.frontend.interpreter.frames import Frame
+    from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram
+    from pscdsl._src.frontend.interpreter.iteration import Generated, Iterated, Long
+    from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
     from pscdsl._src.frontend.interpreter.records import RecordClass
+
+# All that an expression of a kernel may evaluate to. The aliases are texts, so that each class can
+# stay beside the code that is about it.
+
+Here: TypeAlias = "Builder | NoProgram"
+"""The place in a program where operations are added; outside of kernels there is none."""
+Array: TypeAlias = "Value | Weak"
+"""An array of the program. `Weak` are those without a dtype: Python's numbers among them."""
+KnownNumber: TypeAlias = "bool | int | float | complex | np.generic[Any] | np.ndarray[Any, Any]"
+"""A number or an array that is known during elaboration."""
+ConstantValue: TypeAlias = Union[
+    "None",
+    "str",
+    "bytes",
+    "slice[Any, Any, Any]",
+    "range",
+    "EllipsisType",
+    "Enum",
+    "EnumMember",
+]
+"""Another known value that CPython computes with."""
+TreeValue: TypeAlias = Union[
+    "tuple[AnyValue, ...]",
+    "list[AnyValue]",
+    "dict[Any, AnyValue]",
+    "set[Any]",
+    "frozenset[Any]",
+    "RecordValue",
+    "MapValue",
+    "VectorValue",
+]
+"""A value with parts."""
+IteratorValue: TypeAlias = "Once | Iterated | Long | Generated"
+"""A value that is there to be iterated."""
+FunctionValue: TypeAlias = "Applicable | FunctionType"
+"""A value that can be called: `Applicable` in the language, others are read from their source."""
+TypeValue: TypeAlias = Union[
+    "DType",
+    "DTypeClass",
+    "np.dtype[Any]",
+    "RecordClass",
+    "TypeVariable",
+    "Alias",
+    "type[Any]",
+]
+"""A value that names a type."""
+ModuleValue: TypeAlias = "KnownModule | ModuleType"
+UnknownValue: TypeAlias = "External | Poison"
+"""A value that is not known: it is outside of the program, or an error was reported in it."""
+
+
+class PythonObject(Protocol):
+    """An object of a class that is not ours, which CPython alone computes with."""
+
+    def __hash__(self) -> int: ...
+
+
+AnyValue: TypeAlias = Union[
+    "Array",
+    "Dim",
+    "Undecided",
+    "KnownNumber",
+    "ConstantValue",
+    "TreeValue",
+    "IteratorValue",
+    "FunctionValue",
+    "BoundArrayMethod",
+    "TypeValue",
+    "ModuleValue",
+    "Marker",
+    "UnknownValue",
+    "PythonObject",
+]
+"""Any value of an expression, after views of arrays were loaded."""
+Place: TypeAlias = "AnyValue | Located"
+"""Any value of an expression that may be stored into: a view of an array is not loaded yet."""
 
 
 @runtime_checkable
@@ -375,7 +460,7 @@ class UnorderedView(View):
         return self._items or ()
 
 
-def is_traced(value: object) -> bool:
+def is_traced(value: object) -> TypeIs[Array]:
     """Return whether this is an array of the program."""
     return isinstance(value, (Value, Weak))
 
@@ -383,12 +468,12 @@ def is_traced(value: object) -> bool:
 _NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeIs[Array | Dim | KnownNumber]:
     """Return whether this can be used as an array."""
     return isinstance(value, _NUMBERS)
 
 
-def tree_parts(value: Any) -> Sequence[Any] | None:
+def tree_parts(value: AnyValue) -> Sequence[AnyValue] | None:
     """Return the items of a container, maps in the order of their keys; None for anything else."""
     if is_sequence(value):
         return value
@@ -401,7 +486,7 @@ def tree_parts(value: Any) -> Sequence[Any] | None:
     return value.items if isinstance(value, VectorValue) else None
 
 
-def with_tree_parts(value: Any, parts: Sequence[Any]) -> Any:
+def with_tree_parts(value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
     """Return a container of the same kind and keys that holds other parts."""
     if is_sequence(value):
         return list(parts) if isinstance(value, list) else tuple(parts)
@@ -422,7 +507,7 @@ def is_poisoned(value: object) -> bool:
     return isinstance(value, Poison) or any(map(is_poisoned, tree_parts(value) or ()))
 
 
-def without_poison(value: Any, unknown: External) -> Any:
+def without_poison(value: AnyValue, unknown: External) -> AnyValue:
     """Return a value with something that is not known wherever an error was found."""
     if not is_poisoned(value):
         return value
