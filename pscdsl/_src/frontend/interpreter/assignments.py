@@ -40,9 +40,9 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     load,
     named_store,
-    own,
     parameters_of,
     require_scalar,
+    with_cells,
 )
 from pscdsl._src.frontend.interpreter.stores import (
     is_mask,
@@ -71,7 +71,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
     """Bind a pattern of names, or store into places."""
     if isinstance(target, ast.Name):
         if frame.program is not None:
-            value = own(frame.session, value, Frozen(UNFOLLOWED))
+            value = with_cells(frame.session, value, Frozen(UNFOLLOWED))
             adopt_all(frame.session, value, Frozen("this call did not make"))
             seen = value.seen() if isinstance(value, Located) else value
             frame.program.named(target.id, seen)

@@ -26,7 +26,6 @@ from pscdsl._src.frontend.interpreter.containers import (
 from pscdsl._src.frontend.interpreter.counters import note_truth, said
 from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.places import (
-    Array,
     Cell,
     Frozen,
     Located,
@@ -50,7 +49,13 @@ from pscdsl._src.frontend.purity import is_set, parts
 from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
-from pscdsl._src.frontend.values import POISON, Undecided, is_poisoned, is_traced
+from pscdsl._src.frontend.values import (
+    POISON,
+    Array,
+    Undecided,
+    is_poisoned,
+    is_traced,
+)
 from pscdsl._src.ir.builder import (
     Builder,
     Program,

@@ -36,9 +36,9 @@ from pscdsl._src.frontend.interpreter.places import (
     load,
     located_in,
     named_store,
-    own,
     parts_of,
     shared,
+    with_cells,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import is_number
 from pscdsl._src.frontend.interpreter.records import RecordClass, as_function
@@ -242,7 +242,7 @@ def _unshared(
         cell = given.cell
         if cell.maker is place and cell.serial > began and cell.frozen is None:
             if _keeps_elements(function, given):
-                result = own(frame.session, result.load(), scalars=False)
+                result = with_cells(frame.session, result.load(), scalars=False)
     if isinstance(result, Ref) and not result.steps and result.cell.serial > before:
         result.cell.maker = node
     return result
@@ -351,7 +351,7 @@ def applied(
         result = invoke(frame, here, function, load(args), load(kwargs))
         if function.makes_container:
             return _new_container(frame, node, result)
-        result = own(session, result)
+        result = with_cells(session, result)
         if is_container(result) and container_of(session, result) is None:
             # The result may be a copy, here, of a container that others hold.
             freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
@@ -360,7 +360,7 @@ def applied(
     if same:
         return args[0]
     if same is False or getattr(function, "returns_new_arrays", False):
-        made = own(session, invoke(frame, here, function, load(args), load(kwargs)))
+        made = with_cells(session, invoke(frame, here, function, load(args), load(kwargs)))
         return adopt(session, made)  # a list or a dict without other holders
     why = f"is given to {_title(function)}, which may hold it"
     frozen = Frozen(why, frame.span(node))
@@ -419,7 +419,7 @@ def _followed(
 def _new_container(frame: Frame, node: ast.Call, made: Any) -> Any:
     """Return a list, dict or set that a function made of items which others may hold."""
     others = Frozen("comes from what is not followed", frame.span(node))
-    return adopt(frame.session, own(frame.session, made, others))
+    return adopt(frame.session, with_cells(frame.session, made, others))
 
 
 AT_ONCE: Final = "it is done when the items are gone through: write a loop"
@@ -461,7 +461,7 @@ def _placed(
         return tuple([_placed(frame, name, part, args, kwargs, each) for part, each in parts])
     if known.is_new:
         scalars, in_c_order = known.scalars, known.in_c_order
-        return own(frame.session, result, scalars=scalars, c_order=in_c_order)
+        return with_cells(frame.session, result, scalars=scalars, c_order=in_c_order)
     return _viewing(frame, name, known, args, kwargs, result)
 
 

@@ -19,7 +19,6 @@ from pscdsl._src.frontend.interpreter.loop_lists import (
     values_of,
 )
 from pscdsl._src.frontend.interpreter.places import (
-    Array,
     Cell,
     Frozen,
     Located,
@@ -32,7 +31,10 @@ from pscdsl._src.frontend.interpreter.state import (
     Key,
 )
 from pscdsl._src.frontend.trees import at, flatten, unflatten
-from pscdsl._src.frontend.values import POISON
+from pscdsl._src.frontend.values import (
+    POISON,
+    Array,
+)
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.program import Atom
 from pscdsl.typing.array_types import (

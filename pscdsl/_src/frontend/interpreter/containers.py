@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pscdsl._src.frontend.interpreter.places import Froze, Frozen, own, parts_of
+from pscdsl._src.frontend.interpreter.places import Froze, Frozen, parts_of, with_cells
 from pscdsl._src.frontend.values import Builtin, Once, is_traced
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
@@ -107,7 +107,7 @@ class Container:
         session.journal.append(Changed(self, self.content(), self.stamp))
         session.stores += 1
         self.stamp = session.stores
-        self.fill(own(session, content, UNFOLLOWED))
+        self.fill(with_cells(session, content, UNFOLLOWED))
 
     def extend(self, items: Sequence[Any]) -> None:
         """Append items to a list."""
@@ -116,7 +116,7 @@ class Container:
         session.journal.append(Extended(self, len(value), self.stamp))
         session.stores += 1
         self.stamp = session.stores
-        value.extend(own(session, [*items], UNFOLLOWED))
+        value.extend(with_cells(session, [*items], UNFOLLOWED))
 
     def freeze(self, frozen: Frozen) -> None:
         """Refuse changes from here on."""
@@ -193,7 +193,7 @@ def container_of(session: Session, value: Any) -> Container | None:
 def adopt(session: Session, value: Any, frozen: Frozen | None = None) -> Any:
     """Follow a list, a dict or a set that was just made, or that others are known to hold."""
     if session.program is not None and is_container(value) and id(value) not in session.containers:
-        value = own(session, value, frozen or UNFOLLOWED)
+        value = with_cells(session, value, frozen or UNFOLLOWED)
         session.containers[id(value)] = Container(session, value, frozen)
     return value
 

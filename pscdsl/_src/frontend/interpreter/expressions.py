@@ -66,7 +66,7 @@ from pscdsl._src.frontend.interpreter.places import (
     is_basic,
     keeps_an_axis,
     load,
-    own,
+    with_cells,
 )
 from pscdsl._src.frontend.interpreter.state import attempted
 from pscdsl._src.frontend.interpreter.stores import (
@@ -211,14 +211,16 @@ def locate_in_place(frame: Frame, node: ast.expr) -> Any:
         value = as_number(session.program, handler(frame, node, **fields(node, handler)))
         if session.program is not None and is_traced(value) and value.ndim:
             known = isinstance(node, NEW)
-            value = own(session, value, None if known else Frozen(UNFOLLOWED, frame.span(node)))
+            value = with_cells(
+                session, value, None if known else Frozen(UNFOLLOWED, frame.span(node))
+            )
             if known and isinstance(value, Ref):
                 value.cell.maker = node
         if type(node) in MAKING and not isinstance(value, Long):
             value = session.made(value)
         if type(node) in CONTAINERS and session.program is not None and not isinstance(value, Long):
             unknown = Frozen(UNFOLLOWED, frame.span(node))
-            value = adopt(session, own(session, value, unknown))
+            value = adopt(session, with_cells(session, value, unknown))
         if not isinstance(value, Poison):
             ledger.settle(node, due(node), began)
     except Failure as failure:
@@ -432,7 +434,7 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     if not isinstance(owner, Located):
         found = subscript(frame, node, owner, known)
         if isinstance(owner, Marker) and owner.name in NEW_BY_INDEX and frame.program is not None:
-            return own(frame.session, found)
+            return with_cells(frame.session, found)
         sliced = isinstance(owner, list) and is_slice(known)
         return adopt(frame.session, found) if sliced else found
     owner, known = before_mask(frame, node, owner, known)
@@ -451,7 +453,7 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     if not found.ndim and not keeps_an_axis(known):
         return found
     if not is_basic(known) or holds_references(index):
-        return own(frame.session, found, scalars=False)
+        return with_cells(frame.session, found, scalars=False)
     if isinstance(owner, Ref):
         return owner.view(Index(known), found)
     return Shared(found, owner.cells(), f"`{frame.source.text_of(node)}`")

@@ -17,7 +17,7 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     escaped,
     load,
-    own,
+    with_cells,
 )
 from pscdsl._src.frontend.purity import external_value, is_mutable, parts, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
@@ -229,7 +229,7 @@ class Closure:
         frame.names = names
         if program is not None:
             frame.names = names = {
-                name: own(session, value, self._given(session, name, value))
+                name: with_cells(session, value, self._given(session, name, value))
                 for name, value in names.items()
             }
             if self is session.root:

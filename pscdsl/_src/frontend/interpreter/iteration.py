@@ -10,9 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from pscdsl._src.frontend.interpreter.places import Array, Index, Located, Ref, Shared, Walked
+from pscdsl._src.frontend.interpreter.places import (
+    Index,
+    Located,
+    Ref,
+    Shared,
+    Walked,
+)
 from pscdsl._src.frontend.interpreter.python_numbers import computed
-from pscdsl._src.frontend.values import Once, Open, describe
+from pscdsl._src.frontend.values import (
+    Array,
+    Once,
+    Open,
+    describe,
+)
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy import indexing

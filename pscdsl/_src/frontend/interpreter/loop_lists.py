@@ -17,7 +17,6 @@ from pscdsl._src.frontend.interpreter.containers import Container, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of, rows_of
 from pscdsl._src.frontend.interpreter.places import (
-    Array,
     Cell,
     Frozen,
     Ref,
@@ -26,7 +25,10 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
-from pscdsl._src.frontend.values import describe
+from pscdsl._src.frontend.values import (
+    Array,
+    describe,
+)
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.program import Scalar, kind_of
 from pscdsl.numpy.calling import as_count

@@ -52,7 +52,6 @@ from pscdsl._src.frontend.interpreter.loop_lists import (
 )
 from pscdsl._src.frontend.interpreter.padding import padded
 from pscdsl._src.frontend.interpreter.places import (
-    Array,
     Cell,
     Frozen,
     Ref,
@@ -70,7 +69,14 @@ from pscdsl._src.frontend.interpreter.state import (
     is_held_once,
 )
 from pscdsl._src.frontend.trees import Attempt, at, flatten
-from pscdsl._src.frontend.values import POISON, Poison, Poisoned, describe, is_poisoned
+from pscdsl._src.frontend.values import (
+    POISON,
+    Array,
+    Poison,
+    Poisoned,
+    describe,
+    is_poisoned,
+)
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.ir.program import Atom, Block, Var
 from pscdsl._src.primitives import elementwise as e

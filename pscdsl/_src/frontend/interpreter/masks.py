@@ -19,14 +19,18 @@ import numpy as np
 from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
 from pscdsl._src.frontend.interpreter.places import (
     WHOLE,
-    Array,
     Cell,
     Located,
     fitted,
     load,
     parts_of,
 )
-from pscdsl._src.frontend.values import Applicable, Builtin, is_traced
+from pscdsl._src.frontend.values import (
+    Applicable,
+    Array,
+    Builtin,
+    is_traced,
+)
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Equation, Literal, Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning

@@ -8,9 +8,16 @@ from typing import Any, ClassVar
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.frames import session_of
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
-from pscdsl._src.frontend.interpreter.places import Array, fitted, load
+from pscdsl._src.frontend.interpreter.places import fitted, load
 from pscdsl._src.frontend.interpreter.stores import numpys
-from pscdsl._src.frontend.values import Applicable, Poisoned, StaticFunction, describe, is_poisoned
+from pscdsl._src.frontend.values import (
+    Applicable,
+    Array,
+    Poisoned,
+    StaticFunction,
+    describe,
+    is_poisoned,
+)
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.typing.codes.language import BadArguments

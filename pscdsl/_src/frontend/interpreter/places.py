@@ -16,11 +16,19 @@ import ast
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from pscdsl._src.frontend.values import Once, Open, Poisoned, describe, is_poisoned, is_traced
+from pscdsl._src.frontend.values import (
+    Array,
+    Once,
+    Open,
+    Poisoned,
+    describe,
+    is_poisoned,
+    is_traced,
+)
 from pscdsl._src.ir.builder import Builder, Value, Weak, may_be_array, note_array, reachable
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
@@ -45,9 +53,6 @@ from pscdsl.typing.python_containers import (
 if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.containers import Container
     from pscdsl._src.frontend.interpreter.frames import Session
-
-Array: TypeAlias = "Value | Weak"
-
 
 _A_STORE: Final = "a store"
 
@@ -587,7 +592,7 @@ def escaped(session: Session, value: Any, frozen: Frozen) -> Any:
     return load(value)
 
 
-def own(
+def with_cells(
     session: Session,
     value: Any,
     frozen: Frozen | None = None,

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure, elements
-from pscdsl._src.frontend.interpreter.places import Frozen, Located, own
+from pscdsl._src.frontend.interpreter.places import Frozen, Located, with_cells
 from pscdsl._src.frontend.interpreter.python_numbers import computed, is_number
 from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
@@ -98,7 +98,7 @@ def called(frame: Frame, node: ast.AST, record: RecordValue, name: str, *args: A
     result = function.enter(session, function.bind((record, *args), {}))
     if is_poisoned(result):
         raise Poisoned
-    return own(session, result, Frozen(f"comes from `{method.name}`", frame.span(node)))
+    return with_cells(session, result, Frozen(f"comes from `{method.name}`", frame.span(node)))
 
 
 def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
@@ -277,7 +277,7 @@ def gone_through(frame: Frame, node: ast.AST, value: Any) -> Any:
     result = at_once.enter(session, at_once.bind((record,), {}))
     if is_poisoned(result):
         raise Poisoned
-    return own(session, tuple(elements(result)), Frozen(f"comes from `{method.name}`"))
+    return with_cells(session, tuple(elements(result)), Frozen(f"comes from `{method.name}`"))
 
 
 def _as_tuple(function: Closure, record: RecordValue) -> Closure:

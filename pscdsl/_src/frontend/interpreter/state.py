@@ -16,7 +16,6 @@ from pscdsl._src.frontend.interpreter.containers import (
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.places import (
-    Array,
     BoundArrayMethod,
     Cell,
     Froze,
@@ -28,7 +27,14 @@ from pscdsl._src.frontend.interpreter.places import (
     parts_of,
 )
 from pscdsl._src.frontend.trees import Attempt
-from pscdsl._src.frontend.values import Builtin, Once, Partial, Poisoned, is_traced
+from pscdsl._src.frontend.values import (
+    Array,
+    Builtin,
+    Once,
+    Partial,
+    Poisoned,
+    is_traced,
+)
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim

@@ -10,13 +10,15 @@ from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
 from pscdsl._src.frontend.interpreter.places import (
     WHOLE,
-    Array,
     Located,
     as_stored,
     fitted,
     load,
 )
-from pscdsl._src.frontend.values import is_traced
+from pscdsl._src.frontend.values import (
+    Array,
+    is_traced,
+)
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import MEANINGS, Meaning, describe
 from pscdsl.numpy.indexing import require_unrepeated

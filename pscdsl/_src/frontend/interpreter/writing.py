@@ -23,7 +23,7 @@ from pscdsl._src.frontend.interpreter.places import (
     Ref,
     freeze,
     load,
-    own,
+    with_cells,
 )
 from pscdsl._src.frontend.interpreter.state import may_hold
 from pscdsl._src.frontend.values import Poisoned, describe, is_poisoned
@@ -179,7 +179,7 @@ class WritingKernel:
             frozen = Frozen(why, here.program.span)
             for each in bound.values():
                 freeze(session_of(here), each, frozen)
-        return own(session_of(here), result, frozen)
+        return with_cells(session_of(here), result, frozen)
 
     def _refuse_overlap(
         self, session: Session, bound: Mapping[str, Any], targets: Mapping[str, Located]
