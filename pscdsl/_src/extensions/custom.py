@@ -14,12 +14,12 @@ import numpy as np
 from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.expressions import closure
-from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.frames import Frame, Session, require_program
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.live import closure_of
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, leaf, unflatten
-from pscdsl._src.frontend.values import describe, is_poisoned
+from pscdsl._src.frontend.values import Here, describe, is_poisoned
 from pscdsl._src.interpreters.replay import has_tangent, over_batch, replay
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Program, Value
@@ -484,12 +484,13 @@ class CustomDefinition:
         rule = self.primitive.rules.get(kind)
         return None if rule is None else closure_of(rule, Trace(rule))
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Append one equation, its types those of the signature."""
         signature = self.definition.signature
         if signature.result is None:
             span = self.closure.source.span(self.closure.node)
             raise Failure(MissingAnnotation(function=self.name, name="return", span=span))
+        here = require_program(here, f"`{self.name}`")
         fit, operands = self.definition.matched(here, args, kwargs)
         declared = signature.result_type(fit.choice)
         tree = substitute_tree(declared, fit.sizes)

@@ -17,8 +17,7 @@ from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import decorated
 from pscdsl._src.frontend.purity import external_use, external_value, hashable, is_closed
 from pscdsl._src.frontend.text.source import with_defaults
-from pscdsl._src.frontend.values import EnumMember, External, StaticFunction
-from pscdsl._src.ir.builder import Builder
+from pscdsl._src.frontend.values import EnumMember, External, Here, StaticFunction
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.diagnostics import Failure
@@ -631,7 +630,7 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
 
         default = plain
 
-    def convert(here: Builder, value: Any) -> Any:
+    def convert(here: Here, value: Any) -> Any:
         assert factory is not None
         return _default(frame, factory)().apply(here, (value,), {})
 

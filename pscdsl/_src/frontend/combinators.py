@@ -20,7 +20,7 @@ from pscdsl._src.frontend.trees import (
     strong,
     unflatten,
 )
-from pscdsl._src.frontend.values import Applicable, Poison, Poisoned, describe
+from pscdsl._src.frontend.values import Applicable, Here, Poison, Poisoned, describe
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
@@ -631,7 +631,7 @@ class _Spread:
 
     function: Applicable
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Any) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Any) -> Any:
         return self.function.apply(here, tuple(args[0]), kwargs)
 
 
@@ -721,7 +721,7 @@ class _WithoutCounter:
 
     function: Applicable
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Any) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Any) -> Any:
         return self.function.apply(here, args[1:], kwargs)
 
 

@@ -47,7 +47,7 @@ from pscdsl._src.frontend.known_numbers import STEPS, settled
 from pscdsl._src.frontend.text.bindings import bound_value, lost_result, parameters, says_none
 from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import POISON, Poisoned
+from pscdsl._src.frontend.values import POISON, Here, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
@@ -717,15 +717,15 @@ class Definition:
             types[parameter.name] = tree
         return match(signature, types, here.facts), operands
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to a call in another kernel, which stays a call."""
         return self.called(here, args, kwargs)[0]
 
     def called(
-        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Any, bool]:
         """Return the result of a call, and whether others may hold its arguments after it."""
-        require_program(here, f"the kernel `{self.name}`")
+        here = require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)
         if fit.choice in self._active:
             raise Failure(RecursiveKernel(function=self.name))

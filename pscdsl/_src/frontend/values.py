@@ -128,7 +128,7 @@ Place: TypeAlias = "AnyValue | Located"
 class Applicable(Protocol):
     """Anything that can be called in a kernel."""
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it."""
         ...
 
@@ -211,7 +211,7 @@ class Alias:
     frame: Frame
     node: ast.expr
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return an instance of a record class, whatever its sizes are called."""
         if not isinstance(self.head, Applicable):
             raise Failure(NotCallable(found=describe(self)))
@@ -243,7 +243,7 @@ class External:
     library: bool = field(default=False, compare=False)
     """Whether it is a module, or was imported from one: its attributes may be named."""
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Refuse the call, also where another function makes it."""
         from pscdsl._src.frontend.purity import external_use  # which is about these values
 
@@ -289,7 +289,7 @@ class StaticFunction:
     name: str
     body: Callable[..., Any]
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it; an exception of Python's for bad arguments becomes a finding."""
         try:
             return self.body(here, *args, **kwargs)
@@ -343,7 +343,7 @@ class Partial:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call with all arguments, the first of them in the places that are left open."""
         due = list(args)
         places = sum(map(is_placeholder, self.args))

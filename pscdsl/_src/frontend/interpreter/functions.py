@@ -24,6 +24,7 @@ from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
     Applicable,
     External,
+    Here,
     MapValue,
     Once,
     Poison,
@@ -33,7 +34,7 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
-from pscdsl._src.ir.builder import Builder, Value, note_array
+from pscdsl._src.ir.builder import Value, note_array
 from pscdsl._src.language.meanings import near_keyword
 from pscdsl.typing.codes.language import LOOPS, BadArguments, LoopOverArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -204,7 +205,7 @@ class Closure:
             ]
         )
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Elaborate the body inline at the call, for a caller without references."""
         session = session_of(here)
         frozen = Frozen(f"`{self.name}` returned to what is not followed")
@@ -301,7 +302,7 @@ class BoundMethod:
     function: Applicable
     self_value: Any
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call with the bound argument first."""
         return self.function.apply(here, (self.self_value, *args), kwargs)
 

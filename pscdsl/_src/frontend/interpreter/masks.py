@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
+from pscdsl._src.frontend.interpreter.frames import require_program
 from pscdsl._src.frontend.interpreter.places import (
     WHOLE,
     Cell,
@@ -25,12 +26,7 @@ from pscdsl._src.frontend.interpreter.places import (
     load,
     parts_of,
 )
-from pscdsl._src.frontend.values import (
-    Applicable,
-    Array,
-    Builtin,
-    is_traced,
-)
+from pscdsl._src.frontend.values import Applicable, Array, Builtin, Here, is_traced
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Equation, Literal, Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning
@@ -359,8 +355,9 @@ class SelectedMethod(Applicable):
         self.owner = owner
         self.name = name
 
-    def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the method."""
+        here = require_program(here, self.description())
         if self.name == "copy" and not args and not kwargs:
             owner = self.owner
             return Selected(owner.safe(here), owner.mask, owner.refusal, safe=True)

@@ -61,6 +61,7 @@ from pscdsl._src.frontend.values import (
     Builtin,
     External,
     Given,
+    Here,
     MapValue,
     Once,
     Partial,
@@ -661,7 +662,7 @@ class Cached:
         """The name of the function."""
         return str(getattr(self.function, "name", "function"))
 
-    def apply(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the function; a Failure for arguments that cannot be keys."""
         for each in (*args, *kwargs.values()):
             if not (isinstance(each, Dim | RecordValue) or is_key(meant(each))):

@@ -12,8 +12,10 @@ from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, items_of
 from pscdsl._src.frontend.purity import is_closed
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Applicable,
     EnumMember,
+    Here,
     Marker,
     RecordValue,
     StaticFunction,
@@ -54,7 +56,7 @@ class Field:
     default: Callable[[], Any] | None = None
     applied: tuple[tuple[tuple[str, ...], Frame, ast.expr], ...] = ()
     """The arguments for type variables of its class in derived classes, in order."""
-    convert: Callable[[Builder, Any], Any] | None = None
+    convert: Callable[[Here, AnyValue], AnyValue] | None = None
     """Converts each given value: a `factory` of pyrsistent."""
     keyword: bool = False
     """Whether it is passed only by keyword."""
@@ -168,7 +170,7 @@ class RecordClass:
 
         return static_fields(self)
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Construct an instance; for an enumeration, return the member with a value."""
         if self.enumeration and len(args) == 1 and not kwargs and is_closed(args[0]):
             members = self.enum_members()
@@ -208,13 +210,13 @@ class RecordClass:
         self.look_at(here, made)
         return made
 
-    def look_at(self, here: Builder, made: RecordValue) -> None:
+    def look_at(self, here: Here, made: RecordValue) -> None:
         """Run the class's check of a new instance."""
         check = self.members.get("__post_init__")
         if check is not None and self.kind in ("dataclass", "record"):
             check.value.apply(here, (made,), {})
 
-    def _converted(self, here: Builder, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _converted(self, here: Here, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of given fields, converted by the factories of the fields."""
         for each in self.fields:
             if each.name in values and (each.checked or "__invariant__" in self.members):

@@ -26,7 +26,7 @@ from pscdsl._src.frontend.interpreter.places import (
     with_cells,
 )
 from pscdsl._src.frontend.interpreter.state import may_hold
-from pscdsl._src.frontend.values import Poisoned, describe, is_poisoned
+from pscdsl._src.frontend.values import Here, Poisoned, describe, is_poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.writes import split
@@ -139,7 +139,7 @@ class WritingKernel:
             return self.definition
         raise Failure(NoSuchAttribute(owner=self.description(), attribute=name))
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Raise a Failure: a caller of this method does not store into arrays."""
         raise self.refusal()
 

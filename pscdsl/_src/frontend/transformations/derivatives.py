@@ -18,7 +18,14 @@ from pscdsl._src.frontend.transformations.traced import (
     transformed,
 )
 from pscdsl._src.frontend.trees import applicable, at, flatten, unflatten
-from pscdsl._src.frontend.values import Applicable, StaticFunction, describe, is_traced, tree_parts
+from pscdsl._src.frontend.values import (
+    Applicable,
+    Here,
+    StaticFunction,
+    describe,
+    is_traced,
+    tree_parts,
+)
 from pscdsl._src.interpreters.replay import (
     Mask,
     batch,
@@ -247,7 +254,7 @@ class LinearFunction:
             f"{name}.linear", base.dims, linear.facts, body, parameters, result, base.span
         )
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Map tangents of the arguments to those of the result, or cotangents back."""
         here = here.program.current
         if self.backward:

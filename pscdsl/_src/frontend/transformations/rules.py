@@ -22,7 +22,7 @@ from pscdsl._src.frontend.transformations.derivatives import (
 )
 from pscdsl._src.frontend.transformations.traced import Argument, Traced, trace
 from pscdsl._src.frontend.trees import applicable, flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import Applicable, Poison, Poisoned, StaticFunction, describe
+from pscdsl._src.frontend.values import Applicable, Here, Poison, Poisoned, StaticFunction, describe
 from pscdsl._src.interpreters.replay import has_tangent
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value
 from pscdsl._src.ir.program import Block, Var
@@ -48,7 +48,7 @@ class _First:
 
     function: Applicable
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return self.function.apply(here, args, kwargs)[0]
 
 
@@ -307,9 +307,9 @@ class RuledFunction:
         scope = getattr(self._closure(), "scope", None)
         return scope if isinstance(scope, StaticModule) else None
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Bind one equation, which has the rules for its derivatives."""
-        require_program(here, f"`{self.name}`")
+        here = require_program(here, f"`{self.name}`")
         rules = self.given_rules()
         args = self._positional(args, kwargs)
         varying = [place for place in range(len(args)) if place not in self.nondiff_argnums]

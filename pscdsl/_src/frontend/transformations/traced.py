@@ -14,13 +14,7 @@ from pscdsl._src.analysis.warnings.performance import branches_run_by_all
 from pscdsl._src.frontend.interpreter.frames import inner_block, require_program, session_of
 from pscdsl._src.frontend.interpreter.state import Trial
 from pscdsl._src.frontend.trees import Attempt, applicable, flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import (
-    Applicable,
-    Poison,
-    Poisoned,
-    describe,
-    tree_parts,
-)
+from pscdsl._src.frontend.values import Applicable, Here, Poison, Poisoned, describe, tree_parts
 from pscdsl._src.interpreters.replay import batch, has_tangent, repeated
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Block, Equation, Origin, Var
@@ -121,9 +115,9 @@ class Transformed:
     def __str__(self) -> str:
         return self.called or f"psc.{self.name}({name_of(self.function)})"
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it, at the place of the call."""
-        require_program(here, f"`{self}`")
+        here = require_program(here, f"`{self}`")
         return self.applied(here, args, kwargs, "is called here")
 
     def applied(
@@ -643,7 +637,7 @@ class _Named:
         self.count = count
         self.names = names
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it."""
         del kwargs
         named = dict(zip(self.names, args[self.count :], strict=True))
