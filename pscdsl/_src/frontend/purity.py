@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
-from typing import Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from pscdsl.typing.codes.limits import NotSupported, UnknownFunction, UnknownVal
 from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SetOrder, SideEffect
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_slice, is_tuple
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 # Impure functions by name, and their replacements.
 
@@ -812,7 +815,7 @@ def range_length(value: range) -> int:
     return max(0, (value.stop - value.start + away) // value.step)
 
 
-def is_set(value: object) -> TypeGuard[set[Any] | frozenset[Any]]:
+def is_set(value: object) -> TypeIs[set[Any] | frozenset[Any]]:
     """Return whether this is a set, whose order is unspecified."""
     return isinstance(value, set | frozenset)
 

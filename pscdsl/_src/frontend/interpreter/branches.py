@@ -735,7 +735,9 @@ def resumed(frame: Frame, node: ast.AST, outcome: Maybe, rest: Callable[[], Outc
     def stopped() -> Outcome:
         return of_kind(kinds, outcome.code, outcome.value, outcome.node)
 
-    on = frame.here(node).elementwise(e.equal, [outcome.code, ON])
+    here = frame.here(node)
+    code = outcome.code
+    (on,) = here.bind(e.equal, (code, here.literal(ON, code.dtype)))
     found: Outcome = fork(frame, node, on, (rest, stopped))
     return found
 

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pscdsl._src.frontend.interpreter.places import Cell, Change, Ref, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
@@ -297,15 +297,15 @@ class Scope(Protocol):
         ...
 
 
-class NoProgram:
+class NoProgram(Builder):
     """A substitute for the builder where only static values can be computed."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
+    def __getattribute__(self, name: str) -> Any:
+        if name == "session" or name.startswith("__"):
+            return super().__getattribute__(name)
         raise Failure(NotStatic(what="what is computed outside of a kernel"))
 
 
@@ -569,7 +569,7 @@ class Frame:
         span = self.source.span(node)
         return span if self.call_site is None else span.within(self.call_site)
 
-    def here(self, node: ast.AST) -> Any:
+    def here(self, node: ast.AST) -> Builder:
         """Return the block under construction, and give its next equations the span of `node`."""
         program = self.session.program
         if program is None:

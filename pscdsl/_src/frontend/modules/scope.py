@@ -18,7 +18,7 @@ from pscdsl._src.frontend.captures.writes import Writes
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.assignments import assign
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
-from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
+from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, Scope, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.writing import WritingKernel, as_called, definition_in
 from pscdsl._src.frontend.modules.files import (
@@ -50,7 +50,6 @@ from pscdsl._src.frontend.values import (
     Marker,
     StaticFunction,
 )
-from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
@@ -442,7 +441,7 @@ def make_kernel(
     if function is None and not options:
         return StaticFunction("pscdsl.kernel", partial(make_kernel, **given))
     if isinstance(function, Transformed) and not options:
-        made = function if isinstance(here, Builder) else derived_kernel(function)
+        made = derived_kernel(function) if isinstance(here, NoProgram) else function
         if writes is not None:
             raise Failure(BadArguments(function="psc.kernel", problem=NO_WRITES))
         return made.with_options(**given) if isinstance(made, Definition) else made
@@ -452,7 +451,7 @@ def make_kernel(
     if options or not isinstance(function, Closure | Definition):
         problem = "takes one function, written in Python"
         raise Failure(BadArguments(function="psc.kernel", problem=problem))
-    if isinstance(here, Builder):
+    if not isinstance(here, NoProgram):
         return function  # inside a kernel it is a helper that sees the kernel's values
     kernel = Definition(function) if isinstance(function, Closure) else function
     if any(each is not None for each in given.values()):
