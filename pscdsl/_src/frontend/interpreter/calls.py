@@ -31,9 +31,9 @@ from pscdsl._src.frontend.interpreter.places import (
     Ref,
     Reshaped,
     Step,
-    escaped,
     freeze,
     load,
+    load_arguments,
     located_in,
     named_store,
     parts_of,
@@ -348,7 +348,7 @@ def applied(
         # The function that is the key may hold the items, not the list.
         freeze(session, tuple(parts_of(args[0])), Frozen("`sorted` is given", frame.span(node)))
     if isinstance(function, Builtin) and _reads(function, args, kwargs):
-        result = invoke(frame, here, function, load(args), load(kwargs))
+        result = invoke(frame, here, function, *load_arguments(args, kwargs))
         if function.makes_container:
             return _new_container(frame, node, result)
         result = with_cells(session, result)
@@ -356,17 +356,18 @@ def applied(
             # The result may be a copy, here, of a container that others hold.
             freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
         return result
-    same = _is_cast_to_own(function, load(args)) if isinstance(function, DType) else None
+    same = _is_cast_to_own(function, [*map(load, args)]) if isinstance(function, DType) else None
     if same:
         return args[0]
     if same is False or getattr(function, "returns_new_arrays", False):
-        made = with_cells(session, invoke(frame, here, function, load(args), load(kwargs)))
+        made = with_cells(session, invoke(frame, here, function, *load_arguments(args, kwargs)))
         return adopt(session, made)  # a list or a dict without other holders
     why = f"is given to {_title(function)}, which may hold it"
     frozen = Frozen(why, frame.span(node))
     written = session.stores
-    given = escaped(session, args, frozen), escaped(session, kwargs, frozen)
-    result = invoke(frame, here, function, *given)
+    for argument in (*args, *kwargs.values()):
+        freeze(session, argument, frozen)
+    result = invoke(frame, here, function, *load_arguments(args, kwargs))
     if isinstance(result, Once) and session.stores != written:
         raise Failure(Mutation(what=f"a store in {result.kind}", rewrite=AT_ONCE))
     return result
@@ -439,7 +440,7 @@ def _library(
     if any(map(_holds_long, (*args, *kwargs.values()))):
         function, args, kwargs = _of_long_lists(function, args, kwargs)
     target, args, kwargs = _target(function, args, kwargs)
-    values, named = load(args), load(kwargs)
+    values, named = load_arguments(args, kwargs)
     result = invoke(frame, here, function, values, named)
     if target is not None:
         return write_result(here, function.name, target, result)
@@ -545,11 +546,12 @@ def _method(
     """Call a method of an array."""
     owner, name = function.owner, function.name
     if name in STORING_METHODS:
-        return STORING_METHODS[name](here, owner, *load(args), **load(kwargs))
+        values, named = load_arguments(args, kwargs)
+        return STORING_METHODS[name](here, owner, *values, **named)
     target = kwargs.get("out")
     if target is not None:
         kwargs = {key: each for key, each in kwargs.items() if key != "out"}
-    whole, values, named = owner.load(), load(args), load(kwargs)
+    whole, (values, named) = owner.load(), load_arguments(args, kwargs)
     result = invoke(frame, here, methods.attribute(whole, name), values, named)
     if is_number(result):
         return result
@@ -579,7 +581,7 @@ def _viewing(
     if isinstance(owner, Ref) and is_traced(result):
         step: Step | None = None
         if known is Result.ARRANGED:
-            step = arrangement(name, owner.ndim, load(args[1:]), load(kwargs))
+            step = arrangement(name, owner.ndim, *load_arguments(args[1:], kwargs))
         elif name in ("numpy.reshape", "numpy.ravel") and not owner.steps and not kwargs:
             plain = owner.cell.in_c_order and len(args) == (2 if name == "numpy.reshape" else 1)
             step = Reshaped(result.shape) if plain else None

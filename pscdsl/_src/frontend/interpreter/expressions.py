@@ -498,7 +498,7 @@ def _slice(
 def _binary(
     frame: Frame, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
 ) -> Any:
-    values: Sequence[Any] = (locate(frame, left), locate(frame, right))
+    values: tuple[Any, Any] = (locate(frame, left), locate(frame, right))
     if not is_poisoned(values) and masks.among(*values) is not None:
         return _of_selected(frame, node, type(op).__name__, values)
     found = special_methods.binary(frame, node, type(op).__name__, *values)

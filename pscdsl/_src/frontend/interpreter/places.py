@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, overload
 
 import numpy as np
 
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Array,
     Once,
     Open,
+    Place,
     Poisoned,
     describe,
     is_poisoned,
@@ -53,6 +55,8 @@ from pscdsl.typing.python_containers import (
 if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.containers import Container
     from pscdsl._src.frontend.interpreter.frames import Session
+
+Several = TypeVar("Several", bound="tuple[Any, ...] | list[Any] | dict[Any, Any] | set[Any]")
 
 _A_STORE: Final = "a store"
 
@@ -186,7 +190,7 @@ class Cell:
 class Step(Protocol):
     """A step from an array to a view of it."""
 
-    def read(self, whole: Array) -> Any:
+    def read(self, whole: Array) -> Array:
         """Return the part that the view shows."""
         ...
 
@@ -199,16 +203,16 @@ class Step(Protocol):
 class Index:
     """A basic index: integers, slices, `None` and `...`, evaluated where the view was made."""
 
-    index: Any
+    index: AnyValue
 
-    def read(self, whole: Array) -> Any:
+    def read(self, whole: Array) -> Array:
         """Return the part at the index."""
         return indexing.getitem(whole, self.index)
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
         """Return the whole with another part at the index."""
-        found: Array = update(here, whole, self.index, part)
-        return found
+        changed: Array = update(here, whole, self.index, part)
+        return changed
 
 
 @dataclass(frozen=True)
@@ -257,21 +261,26 @@ class ComplexPart:
 
     def read(self, whole: Array) -> Array:
         """Return the real or the imaginary parts."""
-        found: Array = _numpys(f"numpy.{self.name}").apply(whole.builder, (whole,), {})
-        return found
+        return applied(f"numpy.{self.name}", whole.builder, whole)
 
     def write(self, here: Builder, whole: Array, part: Array) -> Array:
         """Return the complex numbers with these parts replaced."""
         other = ComplexPart("imag" if self.name == "real" else "real").read(whole)
         pair = (part, other) if self.name == "real" else (other, part)
-        found: Array = _numpys("pscdsl.complex").apply(here, pair, {})
-        return found
+        return applied("pscdsl.complex", here, *pair)
 
 
-def _numpys(name: str) -> Meaning:
+def applied(name: str, here: Builder | None, *args: AnyValue, **kwargs: AnyValue) -> Array:
+    """Return the result of a library function that makes an array."""
     function = MEANINGS[name]
     assert isinstance(function, Meaning)
-    return function
+    result: Array = function.apply(here, args, kwargs)
+    return result
+
+
+def numpys(here: Builder | None, name: str, *args: AnyValue, **kwargs: AnyValue) -> Array:
+    """Return the result of a NumPy function that makes an array."""
+    return applied(f"numpy.{name}", here, *args, **kwargs)
 
 
 def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
@@ -282,7 +291,7 @@ def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
     return Weak(x.builder, x.kind, shape, lambda dtype: change(x.at(dtype)))
 
 
-def require_scalar(value: Any) -> None:
+def require_scalar(value: AnyValue) -> None:
     """Refuse an augmented assignment to an array that others may hold, which would write to it."""
     if is_known_array(value):
         raise Frozen("is captured, or a constant", rewrite="bind the result to the name").refusal()
@@ -305,7 +314,7 @@ class Located(Open):
         """Return all cells whose content it may show."""
         raise NotImplementedError
 
-    def store(self, here: Builder, index: Any, value: Any) -> None:
+    def store(self, here: Builder, index: AnyValue, value: AnyValue) -> None:
         """Execute `self[index] = value`; a Failure where others hold the array."""
         raise NotImplementedError
 
@@ -329,10 +338,10 @@ class Ref(Located):
 
     __slots__ = ("_read", "cell", "steps")
 
-    def __init__(self, cell: Cell, steps: tuple[Step, ...] = (), read: Any = None) -> None:
+    def __init__(self, cell: Cell, steps: tuple[Step, ...] = (), read: Array | None = None) -> None:
         self.cell = cell
         self.steps = steps
-        self._read: tuple[Array, Any] | None = None if read is None else (cell.content, read)
+        self._read: tuple[Array, Array] | None = None if read is None else (cell.content, read)
         """The content of the cell at the last read of the view, and the view."""
 
     def load(self) -> Array:
@@ -341,22 +350,21 @@ class Ref(Located):
         if not self.steps:
             return note_array(whole)
         if self._read is not None and self._read[0] is whole and self._is_at_hand(self._read[1]):
-            seen: Array = self._read[1]
-            return note_array(seen)
+            return note_array(self._read[1])
         part = whole
         for step in self.steps:
             part = step.read(part)
         self._read = whole, part
         return note_array(part)
 
-    def last_read(self) -> Any:
+    def last_read(self) -> Array | None:
         """Return the view as last read; None if it was not read since the last store."""
         whole = self.cell.content
         if not self.steps:
             return whole
         return self._read[1] if self._read is not None and self._read[0] is whole else None
 
-    def indices(self) -> Iterator[Any]:
+    def indices(self) -> Iterator[AnyValue]:
         """Yield the indices and bounds of slices that lead to the view."""
         for step in self.steps:
             if isinstance(step, Index):
@@ -365,19 +373,19 @@ class Ref(Located):
                         (index.start, index.stop, index.step) if is_slice(index) else (index,)
                     )
 
-    def _is_at_hand(self, value: Any) -> bool:
+    def _is_at_hand(self, view: Array) -> bool:
         assert self.cell.session.program is not None
-        return isinstance(value, Value) and reachable(value, self.cell.session.program.current)
+        return isinstance(view, Value) and reachable(view, self.cell.session.program.current)
 
     def cells(self) -> Sequence[Cell]:
         """Return the one cell that it shows."""
         return (self.cell,)
 
-    def view(self, step: Step, read: Any) -> Ref:
+    def view(self, step: Step, read: Array) -> Ref:
         """Return a view of this array that shows `read` now."""
         return Ref(self.cell, (*self.steps, step), read)
 
-    def store(self, here: Builder, index: Any, value: Any) -> None:
+    def store(self, here: Builder, index: AnyValue, value: AnyValue) -> None:
         """Write through the view into the cell."""
         self.cell.write(_put(here, self.cell.content, self.steps, index, value))
 
@@ -407,7 +415,7 @@ class Shared(Located):
         """Return every cell whose view it may be."""
         return [cell for cell, _ in self._stamps]
 
-    def store(self, here: Builder, index: Any, value: Any) -> None:
+    def store(self, here: Builder, index: AnyValue, value: AnyValue) -> None:
         """Raise a Failure: it is unknown which arrays would change."""
         why = f"may be a view of another array or a copy of it, made by {self.why}"
         raise Frozen(why).refusal()
@@ -430,14 +438,16 @@ class BoundArrayMethod(Open):
 class Walked(Open):
     """A lazy iterable over arrays, which reads them row by row when it is iterated."""
 
-    located: tuple[Any, ...]
+    located: tuple[Located, ...]
 
 
 WHOLE: Final = Ellipsis
 """The index of all elements."""
 
 
-def _put(here: Builder, whole: Array, steps: Sequence[Step], index: Any, value: Any) -> Array:
+def _put(
+    here: Builder, whole: Array, steps: Sequence[Step], index: AnyValue, value: AnyValue
+) -> Array:
     """Return the whole with a value at an index of the view that the steps lead to."""
     if not steps:
         return stored(here, whole, index, value)
@@ -445,35 +455,34 @@ def _put(here: Builder, whole: Array, steps: Sequence[Step], index: Any, value: 
     return step.write(here, whole, _put(here, step.read(whole), rest, index, value))
 
 
-def stored(here: Builder, whole: Array, index: Any, value: Any) -> Array:
+def stored(here: Builder, whole: Array, index: AnyValue, value: AnyValue) -> Array:
     """Return `whole` after `whole[index] = value`, in the dtype of `whole`."""
-    found: Array = update(here, whole, index, fitted(here, whole, value))
-    return found
+    changed: Array = update(here, whole, index, fitted(here, whole, value))
+    return changed
 
 
-def fitted(here: Builder, whole: Array, given: Any) -> Array:
+def fitted(here: Builder, whole: Array, value: AnyValue) -> Array:
     """Return a value in the dtype of the array into which it is stored.
 
     NumPy's `y[i] = v` casts any value. Casts within a kind and to a higher kind are intended; a
     float in an array of integers loses its fraction, and is refused.
     """
-    value: Array = as_stored(here, given)
-    if whole.dtype is KEY or value.dtype is KEY:
-        raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
+    array = as_stored(here, value)
+    if whole.dtype is KEY or array.dtype is KEY:
+        raise Failure(StoreChangesKind(found=array.type, stored=whole.type, open=False))
     if isinstance(whole, Weak):
-        lower = isinstance(value, Value) and value.dtype.kind < whole.kind
-        if value.dtype.kind > whole.kind or lower:
-            raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=lower))
-        return value
-    if isinstance(value, Weak):
-        if not accepts_weak(whole.dtype, value.kind):
-            raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
-        built: Array = value.at(whole.dtype)
-        return built
-    if not np.can_cast(to_numpy(value.dtype), to_numpy(whole.dtype), "same_kind"):
-        raise Failure(StoreChangesKind(found=value.type, stored=whole.type, open=False))
-    _keep_digits(here, whole, value)
-    return cast(value, whole.dtype)
+        lower = isinstance(array, Value) and array.dtype.kind < whole.kind
+        if array.dtype.kind > whole.kind or lower:
+            raise Failure(StoreChangesKind(found=array.type, stored=whole.type, open=lower))
+        return array
+    if isinstance(array, Weak):
+        if not accepts_weak(whole.dtype, array.kind):
+            raise Failure(StoreChangesKind(found=array.type, stored=whole.type, open=False))
+        return array.at(whole.dtype)
+    if not np.can_cast(to_numpy(array.dtype), to_numpy(whole.dtype), "same_kind"):
+        raise Failure(StoreChangesKind(found=array.type, stored=whole.type, open=False))
+    _keep_digits(here, whole, array)
+    return cast(array, whole.dtype)
 
 
 def _keep_digits(here: Builder, whole: Value, value: Value) -> None:
@@ -488,25 +497,21 @@ def _keep_digits(here: Builder, whole: Value, value: Value) -> None:
         raise Failure(DtypesDiffer(left=whole.type, right=value.type, open=True))
 
 
-def as_stored(here: Builder, value: Any) -> Array:
+def as_stored(here: Builder, value: AnyValue) -> Array:
     """Return the stored value as an array; as in NumPy, lists and tuples become arrays."""
     if is_poisoned(value):
         raise Poisoned
     if is_sequence(value):
-        array = MEANINGS["numpy.array"]
-        assert isinstance(array, Meaning)
-        found: Array = array.apply(here, (value,), {})
-        return found
-    operand: Array = as_operand(here, value)
-    return operand
+        return numpys(here, "array", value)
+    return as_operand(here, value)
 
 
-def is_basic(index: Any) -> bool:
+def is_basic(index: AnyValue) -> bool:
     """Return whether an index gives a view; one with an array, a list or a bool gives a copy."""
     return all(map(_is_basic_part, index if is_tuple(index) else (index,)))
 
 
-def _is_basic_part(part: Any) -> bool:
+def _is_basic_part(part: AnyValue) -> bool:
     if part is None or part is Ellipsis or is_slice(part):
         return True
     if isinstance(part, Value | Weak):
@@ -514,7 +519,7 @@ def _is_basic_part(part: Any) -> bool:
     return isinstance(part, int | Dim | np.integer) and not isinstance(part, bool)
 
 
-def keeps_an_axis(index: Any) -> bool:
+def keeps_an_axis(index: AnyValue) -> bool:
     """Return whether an index gives an array even without axes: `x[0, ...]` is no scalar."""
     return any(part is Ellipsis for part in (index if is_tuple(index) else (index,)))
 
@@ -522,7 +527,7 @@ def keeps_an_axis(index: Any) -> bool:
 # Values with references among their parts.
 
 
-def parts_of(value: Any) -> Sequence[Any]:
+def parts_of(value: Place) -> Sequence[Place]:
     """Return the items of a static container, which may be references."""
     if is_sequence(value):
         return value
@@ -533,7 +538,7 @@ def parts_of(value: Any) -> Sequence[Any]:
     return ()
 
 
-def located_in(value: Any) -> Iterator[Located]:
+def located_in(value: Place) -> Iterator[Located]:
     """Yield the references in a value."""
     if isinstance(value, Located):
         yield value
@@ -546,12 +551,16 @@ def located_in(value: Any) -> Iterator[Located]:
             yield from located_in(part)
 
 
-def holds_references(value: Any) -> bool:
+def holds_references(value: Place) -> bool:
     """Return whether a value is a reference or holds one."""
     return next(located_in(value), None) is not None
 
 
-def load(value: Any) -> Any:
+@overload
+def load(value: Several) -> Several: ...
+@overload
+def load(value: Place) -> AnyValue: ...
+def load(value: Place) -> AnyValue:
     """Return a value with each reference replaced by the array that it shows now."""
     if isinstance(value, Located):
         return value.load()
@@ -566,10 +575,18 @@ def load(value: Any) -> Any:
         return value
     if is_dict(value):
         return {key: load(item) for key, item in value.items()}
-    return value.__class__([load(item) for item in parts_of(value)])
+    assert is_sequence(value)
+    return value.__class__([load(item) for item in value])
 
 
-def held_in(session: Session, value: Any) -> Iterator[Cell | Container]:
+def load_arguments(
+    args: Sequence[Place], kwargs: Mapping[str, Place]
+) -> tuple[tuple[AnyValue, ...], dict[str, AnyValue]]:
+    """Return the arguments of a call with each reference replaced by the array that it shows."""
+    return tuple([load(arg) for arg in args]), {name: load(kwargs[name]) for name in kwargs}
+
+
+def held_in(session: Session, value: Place) -> Iterator[Cell | Container]:
     """Yield the cells that a value refers to, and the containers in it."""
     from pscdsl._src.frontend.interpreter.containers import containers_in  # avoids an import cycle
 
@@ -578,13 +595,13 @@ def held_in(session: Session, value: Any) -> Iterator[Cell | Container]:
     yield from containers_in(session, value)
 
 
-def freeze(session: Session, value: Any, frozen: Frozen) -> None:
+def freeze(session: Session, value: Place, frozen: Frozen) -> None:
     """Refuse stores into every cell that a value refers to, and changes of the containers in it."""
     for each in held_in(session, value):
         each.freeze(frozen)
 
 
-def escaped(session: Session, value: Any, frozen: Frozen) -> Any:
+def escaped(session: Session, value: Place, frozen: Frozen) -> AnyValue:
     """Return the value for code without references, and freeze the cells that it refers to."""
     if is_traced(value):
         return value
@@ -592,45 +609,56 @@ def escaped(session: Session, value: Any, frozen: Frozen) -> Any:
     return load(value)
 
 
+@overload
+def with_cells(session: Session, value: Several, frozen: Frozen | None = None) -> Several: ...
+@overload
 def with_cells(
     session: Session,
-    value: Any,
+    value: Place,
     frozen: Frozen | None = None,
     *,
     scalars: bool = True,
     c_order: bool = False,
-) -> Any:
+) -> Place: ...
+def with_cells(
+    session: Session,
+    value: Place,
+    frozen: Frozen | None = None,
+    *,
+    scalars: bool = True,
+    c_order: bool = False,
+) -> Place:
     """Give each array in `value` a cell; `frozen` says why the cells take no stores.
 
     An array without axes stays a scalar, unless `scalars` is false.
     """
 
-    def made(each: Any) -> Any:
-        if is_traced(each):
-            if scalars and not each.ndim:
-                return each
-            return Ref(Cell(session, each, frozen, c_order))
-        if not (is_sequence(each) or is_dict(each)) or id(each) in session.containers:
-            return each  # the same object: others may hold it
-        if not _holds_values(each):
-            return each
-        if is_dict(each):
-            items = {key: made(item) for key, item in each.items()}
-            return each if all(items[key] is each[key] for key in each) else items
-        found = [made(item) for item in each]
-        return each if all(map(operator.is_, found, each)) else each.__class__(found)
+    def made(part: Place) -> Place:
+        if is_traced(part):
+            if scalars and not part.ndim:
+                return part
+            return Ref(Cell(session, part, frozen, c_order))
+        if not (is_sequence(part) or is_dict(part)) or id(part) in session.containers:
+            return part  # the same object: others may hold it
+        if not _holds_values(part):
+            return part
+        if is_dict(part):
+            entries = {key: made(item) for key, item in part.items()}
+            return part if all(entries[key] is part[key] for key in part) else entries
+        items = [made(item) for item in part]
+        return part if all(map(operator.is_, items, part)) else part.__class__(items)
 
     return made(value)
 
 
-def _holds_values(value: Any) -> bool:
+def _holds_values(value: Place) -> bool:
     return any(is_traced(part) or _holds_values(part) for part in parts_of(value))
 
 
-def shared(value: Any, cells: Sequence[Cell], why: str) -> Any:
+def shared(value: AnyValue, cells: Sequence[Cell], why: str) -> Place:
     """Mark the arrays of a result as possible views of `cells`, valid until one is written."""
     if is_traced(value):
         return Shared(value, cells, why)
-    if type(value) in (tuple, list):
-        return type(value)(shared(each, cells, why) for each in value)
+    if is_sequence(value) and type(value) in (tuple, list):
+        return type(value)([shared(item, cells, why) for item in value])
     return value

@@ -22,7 +22,7 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     Ref,
     freeze,
-    load,
+    load_arguments,
     with_cells,
 )
 from pscdsl._src.frontend.interpreter.state import may_hold
@@ -169,7 +169,7 @@ class WritingKernel:
                 )
             targets[name] = given
         self._refuse_overlap(session_of(here), bound, targets)
-        found, shows = definition.called(here, load(args), load(kwargs))
+        found, shows = definition.called(here, *load_arguments(args, kwargs))
         result, contents = split(found, len(names))
         for target, content in zip(targets.values(), contents, strict=True):
             target.store(here, WHOLE, content)
