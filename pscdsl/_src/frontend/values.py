@@ -12,6 +12,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Final,
+    NoReturn,
     Protocol,
     TypeAlias,
     Union,
@@ -140,7 +141,7 @@ class Open:
     open, and would take Python's answer for the program's: that is refused.
     """
 
-    def _refuse(self, *_: Any) -> Any:
+    def _refuse(self, *_: object) -> NoReturn:
         raise Failure(NotStatic(what=describe(self)))
 
     __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __reversed__ = _refuse
@@ -207,7 +208,7 @@ class Marker:
 class Alias:
     """An applied type used as a value: `Matrix = f32["n m"]`, `Layer["d h"](…)`."""
 
-    head: Any
+    head: AnyValue
     frame: Frame
     node: ast.expr
 
@@ -261,7 +262,7 @@ class EnumMember:
     owner: str
     """The qualified name of the enumeration."""
     name: str
-    value: Any = field(compare=False)
+    value: AnyValue = field(compare=False)
     alone: bool = field(default=True, compare=False)
     """Whether it is equal to nothing but itself; members of an `IntEnum` are integers, too."""
 
@@ -287,7 +288,7 @@ class StaticFunction:
     """A Python function over static values and trees: `len`, `functools.partial`."""
 
     name: str
-    body: Callable[..., Any]
+    body: Callable[..., AnyValue]
 
     def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it; an exception of Python's for bad arguments becomes a finding."""
@@ -298,7 +299,7 @@ class StaticFunction:
             problem = self._misfit(args, kwargs)
             raise Failure(BadArguments(function=name, problem=problem)) from None
 
-    def _misfit(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    def _misfit(self, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]) -> str:
         """Return why it does not take some arguments, without internal names."""
         try:
             inspect.signature(self.body).bind(None, *args, **kwargs)
@@ -340,8 +341,8 @@ class Partial:
     """A function with some of its arguments given."""
 
     function: Applicable
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
+    args: tuple[AnyValue, ...]
+    kwargs: Mapping[str, AnyValue]
 
     def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call with all arguments, the first of them in the places that are left open."""
@@ -363,7 +364,7 @@ class RecordValue(Open):
     """An instance of a record class."""
 
     cls: RecordClass
-    fields: Mapping[str, Any]
+    fields: Mapping[str, AnyValue]
 
     @property
     def name(self) -> RecordName:
@@ -379,7 +380,7 @@ class RecordValue(Open):
 class MapValue(Open):
     """A pyrsistent map with string keys."""
 
-    items: Mapping[str, Any]
+    items: Mapping[str, AnyValue]
 
     def description(self) -> str:
         """Return its name for messages."""
@@ -390,7 +391,7 @@ class MapValue(Open):
 class VectorValue(Open):
     """A pyrsistent vector."""
 
-    items: tuple[Any, ...]
+    items: tuple[AnyValue, ...]
 
     def description(self) -> str:
         """Return its name for messages."""
@@ -405,22 +406,22 @@ class Once(Open):
     and does not escape otherwise.
     """
 
-    def __init__(self, kind: str, items: Sequence[Any], *, lazy: bool = False) -> None:
+    def __init__(self, kind: str, items: Sequence[AnyValue], *, lazy: bool = False) -> None:
         self.kind = kind
         self.lazy = lazy
         self.sources: tuple[tuple[Container, int, bool], ...] = ()
         """The containers that it reads, when they were changed last, and whether in their order."""
-        self._items: Sequence[Any] | None = items
+        self._items: Sequence[AnyValue] | None = items
 
     def description(self) -> str:
         """Return its name for messages."""
         return self.kind
 
-    def items(self) -> Sequence[Any]:
+    def items(self) -> Sequence[AnyValue]:
         """Return the remaining items without consuming them."""
         return self._items or ()
 
-    def replace(self, items: Sequence[Any]) -> None:
+    def replace(self, items: Sequence[AnyValue]) -> None:
         """Take other items in the place of those that are left."""
         if self._items is not None:
             self._items = items
@@ -430,7 +431,7 @@ class Once(Open):
         if any(container.stamp != stamp for container, stamp, _ in self.sources):
             raise Failure(StaleView(by=self.kind, items=True))
 
-    def take(self) -> Sequence[Any]:
+    def take(self) -> Sequence[AnyValue]:
         """Consume the items; a Failure if they were consumed before."""
         self.require_current()
         items, self._items = self._items, None
@@ -442,7 +443,7 @@ class Once(Open):
 class View(Once):
     """The keys, values or items of a dict, which can be iterated repeatedly; not a list."""
 
-    def take(self) -> Sequence[Any]:
+    def take(self) -> Sequence[AnyValue]:
         """Return the items."""
         self.require_current()
         return self._items or ()
@@ -451,11 +452,11 @@ class View(Once):
 class UnorderedView(View):
     """The keys, values or items of a map without an order."""
 
-    def take(self) -> Sequence[Any]:
+    def take(self) -> Sequence[AnyValue]:
         """Raise a Failure."""
         raise Failure(SetOrder(kind="a PMap"))
 
-    def in_any_order(self) -> Sequence[Any]:
+    def in_any_order(self) -> Sequence[AnyValue]:
         """Consume the items, for a caller that ignores their order."""
         return self._items or ()
 
@@ -541,7 +542,7 @@ MAX_BITS = 4096
 _WIDE = re.compile(r"[0-9]{6}")
 
 
-def weight(value: Any) -> int:
+def weight(value: AnyValue) -> int:
     """Return the number of items and characters in a value; shared parts count at each place.
 
     Sharing makes a value that is small in memory and endless to walk through, so the count ends
@@ -563,7 +564,7 @@ def weight(value: Any) -> int:
     return total - 1
 
 
-def require_small(value: Any) -> int:
+def require_small(value: AnyValue) -> int:
     """Return the weight of a value; a Failure if it is too large."""
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))
@@ -581,21 +582,22 @@ def require_narrow(spec: str) -> None:
         raise Failure(TooLarge(what=f"a text of more than {MAX_ITEMS} characters"))
 
 
-def require_short(name: str, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def require_short(
+    name: str, text: str, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+) -> None:
     """Raise a Failure if a method of a string would make a text that is too long."""
-    given = [*args, *kwargs.values()]
     length = len(text)
-    if name == "join":
-        length = sum(len(str(each)) + length for each in (args[0] if args else ()))
-    elif (
-        name == "replace"
-        and len(args) >= 2
-        and all(isinstance(argument, str) for argument in args[:2])
-    ):
-        length += (text.count(args[0]) if args[0] else length + 1) * len(args[1])
-    elif name in ("format", "%"):
-        nested = (name == "%" and "*" in text) or re.search(r"\{[^{}]*\{", text) is not None
-        wide = nested and any(isinstance(each, int) and abs(each) > MAX_ITEMS for each in given)
-        length += MAX_ITEMS if wide or _WIDE.search(text) else sum(map(weight, given))
+    match name, args:
+        case "join", [items, *_] if isinstance(items, str) or is_sequence(items) or is_dict(items):
+            length = len(items) * length + sum(len(str(item)) for item in items)
+        case "replace", [str() as old, str() as new, *_]:
+            length += (text.count(old) if old else length + 1) * len(new)
+        case "format" | "%", _:
+            given = [*args, *kwargs.values()]
+            nested = (name == "%" and "*" in text) or re.search(r"\{[^{}]*\{", text) is not None
+            wide = nested and any(isinstance(x, int) and abs(x) > MAX_ITEMS for x in given)
+            length += MAX_ITEMS if wide or _WIDE.search(text) else sum(map(weight, given))
+        case _:
+            pass
     if length > MAX_ITEMS:
         raise Failure(TooLarge(what=f"a text of more than {MAX_ITEMS} characters"))
