@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,10 @@ from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, i
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
+
+    from pscdsl._src.frontend.values import AnyValue
+
+T = TypeVar("T")
 
 # Impure functions by name, and their replacements.
 
@@ -897,13 +901,13 @@ def _require_determined(value: Any, sets: Sets) -> None:
 
 def by_python(
     what: str,
-    function: Callable[..., Any],
-    args: Iterable[Any],
-    kwargs: Mapping[str, Any] | None = None,
+    function: Callable[..., T],
+    args: Iterable[AnyValue],
+    kwargs: Mapping[str, AnyValue] | None = None,
     *,
     sets: Sets = Sets.DECIDE,
     walks: bool = True,
-) -> Any:
+) -> T:
     """Return CPython's result for closed arguments; a Failure if it raises, or would take too long.
 
     `walks`: whether the function iterates over its arguments.
@@ -922,7 +926,7 @@ def by_python(
         raise Failure(BadArguments(function=what, problem=problem)) from None
 
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
+BINARY: dict[str, Callable[[Any, Any], AnyValue]] = {
     name: getattr(operator, function)
     for name, function in {
         "Add": "add",
@@ -940,7 +944,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
         "MatMult": "matmul",
     }.items()
 }
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+COMPARE: dict[str, Callable[[Any, Any], AnyValue]] = {
     "Eq": operator.eq,
     "NotEq": operator.ne,
     "Lt": operator.lt,
@@ -948,7 +952,7 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "Gt": operator.gt,
     "GtE": operator.ge,
 }
-UNARY: dict[str, Callable[[Any], Any]] = {
+UNARY: dict[str, Callable[[Any], AnyValue]] = {
     "USub": operator.neg,
     "UAdd": operator.pos,
     "Invert": operator.invert,
@@ -974,7 +978,7 @@ def require_bounded(name: str, left: Any, right: Any) -> None:
 def text_of(what: str, function: Callable[..., str], value: Any, *more: Any) -> str:
     """Return the text of a closed value, by `str`, `repr`, `format` or `ascii`."""
     require_closed(f"the text{'' if what == 'str' else f' by `{what}`'}", value)
-    found: str = by_python(what, function, (value, *more))
+    found = by_python(what, function, (value, *more))
     return found
 
 

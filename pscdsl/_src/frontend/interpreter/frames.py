@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pscdsl._src.frontend.interpreter.places import Cell, Change, Ref, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.captured import Guard
     from pscdsl._src.frontend.interpreter.containers import Container, Traversal
     from pscdsl._src.frontend.interpreter.functions import Closure
+    from pscdsl._src.frontend.values import AnyValue
+
+T = TypeVar("T", bound="AnyValue")
 
 
 # The expressions that CPython evaluates, in order, whenever it executes a node.
@@ -462,7 +465,7 @@ class Session:
         if self.steps > self.most_steps:
             raise Failure(TooManySteps(limit=self.most_steps))
 
-    def made(self, value: Any) -> Any:
+    def made(self, value: T) -> T:
         """Count a new static value; a Failure if it or the total is too large."""
         if self.data > MAX_DATA:
             raise Poisoned
