@@ -36,6 +36,7 @@ from pscdsl._src.frontend.interpreter.places import (
     load_arguments,
     located_in,
     named_store,
+    numpys,
     parts_of,
     shared,
     with_cells,
@@ -46,7 +47,6 @@ from pscdsl._src.frontend.interpreter.stores import (
     STORING,
     STORING_METHODS,
     CombinedAt,
-    numpys,
     write_result,
 )
 from pscdsl._src.frontend.interpreter.whole_rows import elements_meant
@@ -319,7 +319,7 @@ def applied(
     if isinstance(function, Closure):
         return function.enter(session, function.bind(args, kwargs))
     if isinstance(function, External):
-        return STORING[function.name](frame, here, *args, **kwargs)
+        return STORING[function.name](here, *args, **kwargs)
     if isinstance(function, CombinedAt):
         return function.store(here, *args, **kwargs)
     if isinstance(function, BoundArrayMethod):

@@ -12,8 +12,7 @@ from typing import Any
 
 from pscdsl._src.frontend.interpreter.counters import size_of
 from pscdsl._src.frontend.interpreter.masks import Selected, elementwise, selected
-from pscdsl._src.frontend.interpreter.places import Cell, Located
-from pscdsl._src.frontend.interpreter.stores import numpys
+from pscdsl._src.frontend.interpreter.places import Cell, Located, numpys
 from pscdsl._src.frontend.values import is_traced
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e

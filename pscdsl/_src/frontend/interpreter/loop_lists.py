@@ -16,14 +16,8 @@ from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, keys_of
 from pscdsl._src.frontend.interpreter.containers import Container, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of, rows_of
-from pscdsl._src.frontend.interpreter.places import (
-    Cell,
-    Frozen,
-    Ref,
-    load,
-)
+from pscdsl._src.frontend.interpreter.places import Cell, Frozen, Ref, load, numpys
 from pscdsl._src.frontend.interpreter.python_numbers import computed
-from pscdsl._src.frontend.interpreter.stores import numpys
 from pscdsl._src.frontend.trees import at, flatten
 from pscdsl._src.frontend.values import (
     Array,
@@ -188,7 +182,7 @@ class Appended:
             if self.site is not None:
                 program.mark_also(result, self.site)
         program.agree([results[0], *[self._leaf(here, each) for each in self.before]])
-        rows = results[0]
+        rows: Array = results[0]
         if len(results) > 1:
             rows = numpys(here, "stack", [*results], 1)
             rows = numpys(here, "reshape", rows, (count * len(results), *self.shape))

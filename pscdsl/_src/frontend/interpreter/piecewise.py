@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.frames import session_of
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
-from pscdsl._src.frontend.interpreter.places import fitted, load
-from pscdsl._src.frontend.interpreter.stores import numpys
+from pscdsl._src.frontend.interpreter.places import fitted, load, numpys
 from pscdsl._src.frontend.values import (
     Applicable,
     Array,
@@ -43,18 +42,18 @@ def piecewise(here: Builder, x: Any, condlist: Any, funclist: Any, *args: Any, *
     """
     if not isinstance(x, Value) or not x.ndim:
         raise _bad(f"takes an array with axes, not {describe(x)}")
-    conditions = _conditions(x, condlist)
+    conditions: Sequence[Array] = _conditions(x, condlist)
     if not is_sequence(funclist):
         raise _bad(f"takes a list of functions or numbers, not {describe(funclist)}")
     functions: Sequence[Any] = funclist
     if len(functions) == len(conditions) + 1:
-        held = conditions[0]
+        held: Array = conditions[0]
         for each in conditions[1:]:
             held = numpys(here, "logical_or", held, each)
         conditions = [*conditions, numpys(here, "logical_not", held)]
     if len(functions) != len(conditions):
         raise _bad(f"got {len(functions)} functions for {len(conditions)} conditions")
-    result: Array = numpys(here, "zeros_like", x)
+    result = numpys(here, "zeros_like", x)
     for condition, function in zip(conditions, functions, strict=True):
         if isinstance(function, Applicable):
             written = session_of(here).stores
@@ -77,7 +76,7 @@ def _conditions(x: Value, given: Any) -> list[Value]:
     return list(conditions)
 
 
-def _chosen(here: Builder, x: Value, condition: Value) -> masks.Selected:
+def _chosen(here: Builder, x: Value, condition: Array) -> masks.Selected:
     """Return `x[condition]`."""
     instead = "`np.where(condition, …, …)` takes values for all places"
     refusal = Failure(DataDependentShape(what="the part that a condition selects", instead=instead))
@@ -102,7 +101,7 @@ def _applied(here: Builder, function: Any, args: Sequence[Any], kwargs: Any) -> 
     return found
 
 
-def _stored(here: Builder, whole: Array, condition: Value, value: Any) -> Array:
+def _stored(here: Builder, whole: Array, condition: Array, value: Any) -> Array:
     """Execute `whole[condition] = value`."""
     if isinstance(value, masks.Selected):
         masks.require_place(here, whole, condition, value)
@@ -111,8 +110,7 @@ def _stored(here: Builder, whole: Array, condition: Value, value: Any) -> Array:
         new = fitted(here, whole, load(value))
         if new.ndim:
             raise _bad(f"takes functions that give elements or a number, not {new.type}")
-    found: Array = numpys(here, "where", condition, new, whole)
-    return found
+    return numpys(here, "where", condition, new, whole)
 
 
 def _bad(problem: str) -> Failure:

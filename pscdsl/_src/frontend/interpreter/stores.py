@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
-from pscdsl._src.frontend.interpreter.places import (
-    WHOLE,
-    Located,
-    as_stored,
-    fitted,
-    load,
-)
-from pscdsl._src.frontend.values import (
-    Array,
-    is_traced,
-)
+from pscdsl._src.frontend.interpreter.places import WHOLE, Located, as_stored, fitted, load, numpys
+from pscdsl._src.frontend.values import AnyValue, Array, Place, is_traced
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.language.meanings import MEANINGS, Meaning, describe
+from pscdsl._src.language.meanings import describe
 from pscdsl.numpy.indexing import require_unrepeated
 from pscdsl.numpy.updating import update
 from pscdsl.typing.codes.element_types import StoreChangesKind
@@ -33,104 +24,88 @@ from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.unify import array_difference
 
 
-def numpys(here: Builder, name: str, *args: Any, **kwargs: Any) -> Any:
-    """Apply a NumPy function."""
-    function = MEANINGS[f"numpy.{name}"]
-    assert isinstance(function, Meaning)
-    return function.apply(here, args, kwargs)
+def update_whole(here: Builder, owner: Located, sign: str, value: AnyValue, name: str = "") -> None:
+    """Execute `owner += …`; the value must fit the shape and the kind of the array."""
+    array = as_stored(here, value)
+    require_place(here, owner.load(), sign, array, name)
+    owner.store(here, WHOLE, array)
 
 
-def update_whole(here: Builder, target: Located, sign: str, result: Any, name: str = "") -> None:
-    """Execute `target += …`; the result must fit the shape and the kind of the array."""
-    found = as_stored(here, result)
-    require_place(here, target.load(), sign, found, name)
-    target.store(here, WHOLE, found)
-
-
-def require_place(here: Builder, left: Array, sign: str, result: Array, name: str) -> None:
-    """Refuse an update whose result has another shape than the array."""
-    why = array_difference(here.facts, result.type.with_dtype(left.dtype), left.type)
+def require_place(here: Builder, whole: Array, sign: str, value: Array, name: str) -> None:
+    """Refuse an update by a value of another shape than the array."""
+    why = array_difference(here.facts, value.type.with_dtype(whole.dtype), whole.type)
     if why is not None:
         raise Failure(
-            OutgrownUpdate(name=name, sign=sign, left=left.type, found=result.type, why=why)
+            OutgrownUpdate(name=name, sign=sign, left=whole.type, found=value.type, why=why)
         )
 
 
-def write_result(here: Builder, name: str, target: Located, result: Any) -> Located:
-    """Write a result to `out=target`, and return the target."""
-    found = as_stored(here, result)
+def write_result(here: Builder, name: str, owner: Located, value: AnyValue) -> Located:
+    """Write a result to `out=owner`, and return the owner."""
+    array = as_stored(here, value)
     ufunc = inputs_of_ufunc(name) is not None
-    if not ufunc and found.dtype is not target.load().dtype and isinstance(found, Value):
+    whole = owner.load()
+    if not ufunc and array.dtype is not whole.dtype and isinstance(array, Value):
         # NumPy's reductions compute in the dtype of their `out` array.
-        whole = target.load().type
-        raise Failure(StoreChangesKind(found=found.type, stored=whole, open=True))
-    if not (ufunc and not found.ndim):
-        update_whole(here, target, f"{name.replace('numpy.', 'np.', 1)}(…, out=…)", found)
+        raise Failure(StoreChangesKind(found=array.type, stored=whole.type, open=True))
+    if not (ufunc and not array.ndim):
+        update_whole(here, owner, f"{name.replace('numpy.', 'np.', 1)}(…, out=…)", array)
     else:
-        target.store(here, WHOLE, found)
-    return target
+        owner.store(here, WHOLE, array)
+    return owner
 
 
-def is_mask(index: Any) -> bool:
+def is_mask(index: Place) -> bool:
     """Return whether an index is an array of bools, which selects the true places."""
-    only: Any = index[0] if is_tuple(index) and len(index) == 1 else index
+    only = index[0] if is_tuple(index) and len(index) == 1 else index
     return is_traced(only) and only.dtype is BOOL and only.ndim > 0
 
 
 def _copyto(
-    frame: Any, here: Builder, dst: Located, src: Any, casting: Any = "same_kind", where: Any = True
+    here: Builder, dst: Located, src: Place, casting: Place = "same_kind", where: Place = True
 ) -> None:
     """Execute `np.copyto(y, x)` or `np.copyto(y, x, where=mask)`."""
-    del frame
     if casting != "same_kind":
         raise Failure(BadArguments(function="np.copyto", problem="casts within a kind only"))
-    src, where = load(src), load(where)
-    if where is not True:
-        whole = dst.load()
-        src = numpys(here, "where", where, fitted(here, whole, src), whole)
-    update_whole(here, dst, "np.copyto", _broadcast(here, dst, src))
+    whole, value, mask = dst.load(), load(src), load(where)
+    if mask is not True:
+        value = numpys(here, "where", mask, fitted(here, whole, value), whole)
+    array = as_stored(here, value)
+    if array.ndim < whole.ndim:
+        array = numpys(here, "broadcast_to", array, whole.shape)
+    update_whole(here, dst, "np.copyto", array)
 
 
-def _broadcast(here: Builder, target: Located, value: Any) -> Any:
-    """Broadcast a value to the shape of an array."""
-    found = as_stored(here, value)
-    shape = target.load().shape
-    return found if found.ndim >= len(shape) else numpys(here, "broadcast_to", found, shape)
-
-
-def _fill_diagonal(frame: Any, here: Builder, a: Located, val: Any, wrap: Any = False) -> None:
+def _fill_diagonal(here: Builder, a: Located, val: Place, wrap: Place = False) -> None:
     """Execute `np.fill_diagonal(a, value)` for a matrix."""
-    del frame
-    whole, value = a.load(), load(val)
-    number = as_stored(here, value)
-    if whole.ndim != 2 or number.ndim or wrap is not False:
+    whole, array = a.load(), as_stored(here, load(val))
+    if whole.ndim != 2 or array.ndim or wrap is not False:
         problem = "takes a matrix and a number here; `a[i, i] = v` with `i = np.arange(n)` stores"
         raise Failure(BadArguments(function="np.fill_diagonal", problem=problem))
     rows, columns = (numpys(here, "arange", size) for size in whole.shape)
     diagonal = numpys(here, "equal", numpys(here, "expand_dims", rows, 1), columns)
-    a.store(here, WHOLE, numpys(here, "where", diagonal, fitted(here, whole, value), whole))
+    a.store(here, WHOLE, numpys(here, "where", diagonal, fitted(here, whole, array), whole))
 
 
-def _putmask(frame: Any, here: Builder, a: Located, mask: Any, values: Any) -> None:
+def _putmask(here: Builder, a: Located, mask: Place, values: Place) -> None:
     """Execute `np.putmask(a, mask, values)` with values for all places, or with one number."""
-    del frame
-    whole, mask = a.load(), load(mask)
-    value = fitted(here, whole, load(values))
-    if (value.ndim and value.shape != whole.shape) or as_stored(here, mask).shape != whole.shape:
+    whole, chosen = a.load(), load(mask)
+    array = fitted(here, whole, load(values))
+    if (array.ndim and array.shape != whole.shape) or as_stored(here, chosen).shape != whole.shape:
         problem = "takes a number, or an array of the same shape, here"
         raise Failure(BadArguments(function="np.putmask", problem=problem))
-    a.store(here, WHOLE, numpys(here, "where", mask, value, whole))
+    a.store(here, WHOLE, numpys(here, "where", chosen, array, whole))
 
 
-def _place(frame: Any, here: Builder, arr: Located, mask: Any, vals: Any) -> None:
+def _place(here: Builder, arr: Located, mask: Place, vals: Place) -> None:
     """Execute `np.place(arr, mask, value)` with one number."""
     if as_stored(here, load(vals)).ndim:
         problem = "takes a number here; `np.where(mask, values, arr)` takes values for all places"
         raise Failure(BadArguments(function="np.place", problem=problem))
-    _putmask(frame, here, arr, mask, vals)
+    _putmask(here, arr, mask, vals)
 
 
-STORING: Final[dict[str, Callable[..., Any]]] = {
+STORING: Final[dict[str, Callable[..., None]]] = {
     "numpy.copyto": _copyto,
     "numpy.fill_diagonal": _fill_diagonal,
     "numpy.putmask": _putmask,
@@ -139,18 +114,18 @@ STORING: Final[dict[str, Callable[..., Any]]] = {
 """NumPy functions that write to their first argument."""
 
 
-def _fill(here: Builder, array: Located, value: Any) -> None:
+def _fill(here: Builder, array: Located, value: AnyValue) -> None:
     if as_stored(here, value).ndim:
         raise Failure(BadArguments(function="fill", problem="takes a number"))
     array.store(here, WHOLE, value)
 
 
-def _sort(here: Builder, array: Located, axis: Any = -1, kind: Any = None) -> None:
+def _sort(here: Builder, array: Located, axis: AnyValue = -1, kind: AnyValue = None) -> None:
     del kind  # the sorted elements are the same for any kind
     array.store(here, WHOLE, numpys(here, "sort", array.load(), axis))
 
 
-STORING_METHODS: Final[dict[str, Callable[..., Any]]] = {"fill": _fill, "sort": _sort}
+STORING_METHODS: Final[dict[str, Callable[..., None]]] = {"fill": _fill, "sort": _sort}
 """Methods that write to their array."""
 
 _COMBINING: Final = {
@@ -168,19 +143,18 @@ class CombinedAt:
     name: str
     """The ufunc: `numpy.add`."""
 
-    def store(self, here: Builder, a: Any, indices: Any, b: Any = None) -> None:
+    def store(self, here: Builder, a: Place, indices: Place, b: Place = None) -> None:
         """Combine `a[indices]` with `b`."""
         if self.name == "numpy.subtract" and b is not None:
-            return CombinedAt("numpy.add").store(
-                here, a, indices, numpys(here, "negative", load(b))
-            )
+            negative = numpys(here, "negative", load(b))
+            return CombinedAt("numpy.add").store(here, a, indices, negative)
         combine = _COMBINING.get(self.name)
         if combine is None or b is None or not isinstance(a, Located):
             what = f"`{self.name}.at` of {describe(a) if not isinstance(a, Located) else 'this'}"
             raise Failure(Mutation(what=what, rewrite="`np.add.at` and its like take an array"))
         whole = a.load()
-        value: Array = fitted(here, whole, load(b))
-        a.store(here, WHOLE, update(here, whole, load(indices), value, combine))
+        array = fitted(here, whole, load(b))
+        a.store(here, WHOLE, update(here, whole, load(indices), array, combine))
         return None
 
     def description(self) -> str:
@@ -191,10 +165,10 @@ class CombinedAt:
 def update_item(
     here: Builder,
     owner: Located,
-    index: Any,
-    part: Any,
-    value: Any,
-    combine: Callable[[Any, Any], Any],
+    index: AnyValue,
+    part: Place,
+    value: Place,
+    combine: Callable[[AnyValue, Place], AnyValue],
 ) -> None:
     """Execute `owner[index] op= value`; `part` is `owner[index]`, unless a mask selects it."""
     if not is_mask(index):
@@ -202,6 +176,7 @@ def update_item(
         return
     whole = owner.load()
     mask = index[0] if is_tuple(index) else index
+    assert is_traced(mask)
     require_unrepeated(mask, whole.shape)
     chosen = isinstance(value, masks.Selected)
     if not chosen and as_stored(here, value).ndim > whole.ndim - mask.ndim:
