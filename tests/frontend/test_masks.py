@@ -208,6 +208,12 @@ def refused(body: str, code: str = "PSC317") -> None:
         "return not x[m]",
         "a, b = x[m]; return a",
         "return x[m].T.sum()",
+        "return [x[m]] @ y",
+        "return [x[m]] + y",
+        "return y + (x[m],)",
+        "return [x[m]] == [y]",
+        "a = [x[m]] * 2; return a[0].sum()",
+        "a = [x[m]] + [y]; return a[0].sum()",
     ],
 )
 def test_what_needs_the_number_of_elements_is_refused(body: str) -> None:

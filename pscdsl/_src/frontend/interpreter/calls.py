@@ -310,7 +310,7 @@ def applied(
     if frame.program is None:
         return invoke(frame, here, function, args, kwargs)
     of_mask = masks.called(here, function, args, kwargs)
-    if of_mask is not NotImplemented:
+    if of_mask is not None:
         return of_mask
     if special_methods.has(function, "__call__"):
         function = function.cls.attribute(here, function, "__call__")

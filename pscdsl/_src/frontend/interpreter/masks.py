@@ -12,7 +12,7 @@ for other values, and then its derivative is NaN even if the result there is not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from pscdsl._src.frontend.interpreter.places import (
     Located,
     fitted,
     load,
+    numpys,
     parts_of,
 )
-from pscdsl._src.frontend.values import Applicable, Array, Builtin, Here, is_traced
+from pscdsl._src.frontend.values import AnyValue, Applicable, Array, Builtin, Here, Place, is_traced
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
-from pscdsl._src.ir.program import Equation, Literal, Var
-from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.ir.program import Atom, Equation, Literal, Var
+from pscdsl._src.language.meanings import Meaning
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
 from pscdsl._src.primitives.pointwise import Pointwise
 from pscdsl._src.primitives.shaping import Broadcast, Iota, Reshape, SizeValue, Slice, Transpose
@@ -84,7 +85,7 @@ class Selected(Located):
         """Return no cells: a mask makes a copy."""
         return ()
 
-    def store(self, here: Builder, index: Any, value: Any) -> NoReturn:
+    def store(self, here: Builder, index: AnyValue, value: AnyValue) -> NoReturn:
         """Raise a Failure: the copy cannot be written."""
         self.load()
 
@@ -96,44 +97,48 @@ class Selected(Located):
         """Return the array, with ones where nothing is selected."""
         return self.full if self._is_safe else self.filled(here, 1)
 
-    def filled(self, here: Builder, neutral: Any) -> Array:
+    def filled(self, here: Builder, neutral: float) -> Array:
         """Return the array, with a number where nothing is selected."""
         if self.full.dtype is BOOL:
             neutral = bool(neutral)
-        found: Array = _numpy(here, "where", self.mask, self.full, neutral)
-        return found
+        return numpys(here, "where", self.mask, self.full, neutral)
 
     def count(self) -> Value:
         """Return the number of elements as i32."""
-        found: Value = _numpy(None, "count_nonzero", self.mask)
-        return found
+        count = numpys(None, "count_nonzero", self.mask)
+        assert isinstance(count, Value)
+        return count
 
 
-def selected(here: Builder, value: Any, index: Any, refusal: Failure) -> Selected | None:
-    """Return `value[index]` if the index is a mask of the array's shape, else None."""
+def selected(here: Builder, whole: AnyValue, index: AnyValue, refusal: Failure) -> Selected | None:
+    """Return `whole[index]` if the index is a mask of the array's shape, else None."""
     mask = index[0] if is_tuple(index) and len(index) == 1 else index
-    if not (isinstance(mask, Value) and mask.dtype is BOOL and is_traced(value) and mask.ndim):
+    if not (isinstance(mask, Value) and mask.dtype is BOOL and is_traced(whole) and mask.ndim):
         return None
-    if mask.ndim != value.ndim or not all(map(here.facts.equal, mask.shape, value.shape)):
+    if mask.ndim != whole.ndim or not all(map(here.facts.equal, mask.shape, whole.shape)):
         return None
-    if not isinstance(value, Value) and value.ndim == 0:
+    if not (whole.dtype is BOOL or whole.dtype.is_number):
         return None
-    if not (value.dtype is BOOL or value.dtype.is_number):
-        return None
-    whole = Selected(value, mask, refusal)
-    return Selected(whole.safe(here), mask, refusal, safe=True)
+    return Selected(Selected(whole, mask, refusal).safe(here), mask, refusal, safe=True)
 
 
-def among(*values: Any) -> Selected | None:
+def among(*values: Place) -> Selected | None:
     """Return the first selection among values, or in lists of them."""
     for value in values:
         if isinstance(value, Selected):
             return value
         if not isinstance(value, Located) and not is_traced(value):
-            found = among(*parts_of(value))
-            if found is not None:
-                return found
+            selection = among(*parts_of(value))
+            if selection is not None:
+                return selection
     return None
+
+
+def refuse(*values: Place) -> NoReturn:
+    """Refuse a use of values of which one is, or holds, selected elements."""
+    selection = among(*values)
+    assert selection is not None
+    selection.load()
 
 
 # Equality of masks.
@@ -168,7 +173,7 @@ def same(one: Value, other: Value, depth: int = DEPTH) -> bool:
     return all(same(Value(here, a), Value(there, b), depth - 1) for a, b in pairs)
 
 
-def _defined(value: Value) -> tuple[Builder, Any]:
+def _defined(value: Value) -> tuple[Builder, Atom]:
     """Return the block that defines a value, and the variable there."""
     here, atom = value.builder, value.atom
     while here.outer is not None and not isinstance(atom, Literal):
@@ -185,14 +190,14 @@ def _equation(here: Builder, atom: Var) -> Equation | None:
     return next(found, None)
 
 
-def _require_same(given: Selected, other: Selected) -> None:
-    if not same(given.mask, other.mask) or given.full.ndim != other.full.ndim:
-        found = DataDependentShape(
+def _require_same(one: Selected, other: Selected) -> None:
+    if not same(one.mask, other.mask) or one.full.ndim != other.full.ndim:
+        finding = DataDependentShape(
             what="elements that two masks select",
             instead="both are to be selected by one mask, which has a name: "
             "`np.where(mask, …, …)` takes values for all places",
         )
-        raise Failure(found)
+        raise Failure(finding)
 
 
 # Elementwise functions.
@@ -202,8 +207,9 @@ def is_elementwise(name: str) -> bool:
     """Return whether a NumPy function is elementwise, and returns one array."""
     if name in ("numpy.where", "numpy.clip"):
         return True
-    function: Any = getattr(np, name.removeprefix("numpy."), None)
-    return inputs_of_ufunc(name) in (1, 2) and function.signature is None
+    function = getattr(np, name.removeprefix("numpy."), None)
+    is_ufunc = isinstance(function, np.ufunc) and function.signature is None
+    return is_ufunc and inputs_of_ufunc(name) in (1, 2)
 
 
 _DEFINED: Final = {"numpy.arccosh": 2, "numpy.acosh": 2} | dict.fromkeys(
@@ -213,26 +219,24 @@ _DEFINED: Final = {"numpy.arccosh": 2, "numpy.acosh": 2} | dict.fromkeys(
 
 
 def elementwise(
-    here: Builder, apply: Callable[..., Any], operands: Sequence[Any], name: str = ""
+    here: Builder, apply: Callable[..., AnyValue], operands: Sequence[Place], name: str = ""
 ) -> Selected:
     """Apply an elementwise function to selected elements and numbers."""
-    chosen = [each for each in operands if isinstance(each, Selected)]
-    first = chosen[0]
-    for each in chosen[1:]:
-        _require_same(first, each)
-    given: list[Any] = []
-    for each in operands:
-        if isinstance(each, Selected):
+    first, *others = [x for x in operands if isinstance(x, Selected)] or [refuse(*operands)]
+    for other in others:
+        _require_same(first, other)
+    values: list[AnyValue] = []
+    for operand in operands:
+        if isinstance(operand, Selected):
             safe = _DEFINED.get(name, 1)
-            given.append(each.safe(here) if safe == 1 else each.filled(here, safe))
+            values.append(operand.safe(here) if safe == 1 else operand.filled(here, safe))
             continue
-        value = load(each)
-        shape: Any = getattr(value, "shape", ())
-        if parts_of(value) or shape:
+        value = load(operand)
+        if parts_of(value) or getattr(value, "shape", ()):
             first.load()
-        given.append(value)
-    result = apply(*given)
-    if not (isinstance(result, Value | Weak) and result.ndim == first.full.ndim):
+        values.append(value)
+    result = apply(*values)
+    if not (is_traced(result) and result.ndim == first.full.ndim):
         first.load()
     return Selected(result, first.mask, first.refusal)
 
@@ -240,76 +244,56 @@ def elementwise(
 # Reductions.
 
 
-def _sum(here: Builder, x: Selected) -> Any:
-    return _numpy(here, "sum", x.filled(here, 0))
+def _filled(name: str, neutral: float) -> Callable[[Builder, Selected], Array]:
+    """Return a reduction that reads a neutral number where nothing is selected."""
+    return lambda here, x: numpys(here, name, x.filled(here, neutral))
 
 
-def _prod(here: Builder, x: Selected) -> Any:
-    return _numpy(here, "prod", x.filled(here, 1))
-
-
-def _mean(here: Builder, x: Selected) -> Any:
+def _mean(here: Builder, x: Selected) -> Array:
     """Return the mean; NaN for an empty selection."""
     whole = x.filled(here, 0)
-    array = whole.default() if isinstance(whole, Weak) else whole
-    array = floats_of(array)
+    array = floats_of(whole.default() if isinstance(whole, Weak) else whole)
     dtype = array.dtype
     if dtype in (F16, BF16):  # their sums, and counts, do not fit
         x.load()
-    total = _numpy(here, "sum", cast(array, dtype))
-    return _numpy(here, "divide", total, cast(x.count(), dtype))
+    return numpys(here, "divide", numpys(here, "sum", array), cast(x.count(), dtype))
 
 
-def _most(here: Builder, x: Selected, name: str, worst: float) -> Any:
-    """Return the extremum; NaN for an empty selection, for which NumPy raises an error."""
-    whole = x.filled(here, worst) if x.full.dtype.is_float else x.load()
-    array = whole.default() if isinstance(whole, Weak) else whole
-    found = _numpy(here, name, array, initial=worst)
-    return _numpy(here, "where", _numpy(here, "any", x.mask), found, np.nan)
+def _extremum(name: str, worst: float) -> Callable[[Builder, Selected], Array]:
+    """Return a reduction to NaN for an empty selection, for which NumPy raises an error."""
+
+    def extremum(here: Builder, x: Selected) -> Array:
+        whole = x.filled(here, worst) if x.full.dtype.is_float else x.load()
+        array = whole.default() if isinstance(whole, Weak) else whole
+        value = numpys(here, name, array, initial=worst)
+        return numpys(here, "where", numpys(here, "any", x.mask), value, np.nan)
+
+    return extremum
 
 
-def _max(here: Builder, x: Selected) -> Any:
-    return _most(here, x, "max", -np.inf)
+_max, _min = _extremum("max", -np.inf), _extremum("min", np.inf)
 
-
-def _min(here: Builder, x: Selected) -> Any:
-    return _most(here, x, "min", np.inf)
-
-
-def _any(here: Builder, x: Selected) -> Any:
-    return _numpy(here, "any", x.filled(here, 0))
-
-
-def _all(here: Builder, x: Selected) -> Any:
-    return _numpy(here, "all", x.filled(here, 1))
-
-
-def _count_nonzero(here: Builder, x: Selected) -> Any:
-    return _numpy(here, "count_nonzero", x.filled(here, 0))
-
-
-REDUCTIONS: Final[Mapping[str, Callable[[Builder, Selected], Any]]] = {
-    "sum": _sum,
-    "prod": _prod,
+REDUCTIONS: Final[Mapping[str, Callable[[Builder, Selected], Array]]] = {
+    "sum": _filled("sum", 0),
+    "prod": _filled("prod", 1),
     "mean": _mean,
     "max": _max,
     "amax": _max,
     "min": _min,
     "amin": _min,
-    "any": _any,
-    "all": _all,
+    "any": _filled("any", 0),
+    "all": _filled("all", 1),
 }
 """Functions of all elements that are also methods of arrays."""
 PRODUCTS: Final = frozenset(("numpy.dot", "numpy.vdot", "numpy.inner", "numpy.matmul"))
 
 
-def product(here: Builder, apply: Callable[..., Any], x: Any, y: Any) -> Any:
+def product(here: Builder, apply: Callable[..., AnyValue], x: Place, y: Place) -> AnyValue:
     """Return `x @ y` for elements that one mask selects."""
     if not (isinstance(x, Selected) and isinstance(y, Selected)):
-        found = x if isinstance(x, Selected) else y
-        found.load()
+        refuse(x, y)
     _require_same(x, y)
-    return apply(*(_numpy(here, "ravel", each.filled(here, 0)) for each in (x, y)))
+    return apply(*(numpys(here, "ravel", operand.filled(here, 0)) for operand in (x, y)))
 
 
 def length(x: Selected) -> PythonNumber:
@@ -320,32 +304,39 @@ def length(x: Selected) -> PythonNumber:
 # Calls with selected elements, their attributes, and stores at a mask.
 
 
-def called(here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call a function with selected elements; `NotImplemented` if no rule here applies."""
-    found = among(*args, *kwargs.values())
-    if found is None:
-        return NotImplemented
+def called(
+    here: Builder, function: AnyValue, args: Sequence[Place], kwargs: Mapping[str, Place]
+) -> AnyValue:
+    """Call a function with selected elements; None if no rule here applies."""
+    selection = among(*args, *kwargs.values())
+    if selection is None:
+        return None
     if isinstance(function, Builtin) and function.name == "builtins.len" and len(args) == 1:
-        return length(args[0]) if args[0] is found else NotImplemented
+        return length(selection) if args[0] is selection else None
     if not isinstance(function, Meaning):
-        return NotImplemented  # a function that reads it is refused
-    if kwargs or not any(each is found for each in args):
-        found.load()
+        return None  # a function that reads it is refused
+    if kwargs or not any(argument is selection for argument in args):
+        selection.load()
     name = function.name
     short = name.removeprefix("numpy.")
     if name.startswith("numpy.") and len(args) == 1:
         if short in REDUCTIONS:
-            return REDUCTIONS[short](here, args[0])
+            return REDUCTIONS[short](here, selection)
         if short == "count_nonzero":
-            return _count_nonzero(here, args[0])
+            return numpys(here, short, selection.filled(here, 0))
         if short == "size":
-            return length(args[0])
+            return length(selection)
+
+    def apply(*operands: AnyValue) -> AnyValue:
+        result: AnyValue = function.of_mixed(here, operands, {})
+        return result
+
     if name in PRODUCTS and len(args) == 2:
-        return product(here, lambda *given: function.of_mixed(here, given, {}), *args)
+        return product(here, apply, *args)
     count = inputs_of_ufunc(name)
     if not is_elementwise(name) or (count is not None and len(args) != count):
-        found.load()
-    return elementwise(here, lambda *given: function.of_mixed(here, given, {}), args, name)
+        selection.load()
+    return elementwise(here, apply, args, name)
 
 
 class SelectedMethod(Applicable):
@@ -355,31 +346,30 @@ class SelectedMethod(Applicable):
         self.owner = owner
         self.name = name
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call the method."""
         here = require_program(here, self.description())
+        owner = self.owner
         if self.name == "copy" and not args and not kwargs:
-            owner = self.owner
             return Selected(owner.safe(here), owner.mask, owner.refusal, safe=True)
         if self.name == "astype" and len(args) == 1 and not kwargs:
-            astype = MEANINGS["numpy.astype"]
-            assert isinstance(astype, Meaning)
-            dtype: Any = args[0]
 
-            def cast_to(x: Any) -> Any:
-                return astype.apply(here, (x, dtype), {})
+            def astype(x: AnyValue) -> Array:
+                return numpys(here, "astype", x, args[0])
 
-            return elementwise(here, cast_to, (self.owner,))
+            return elementwise(here, astype, (owner,))
         if args or kwargs or self.name not in REDUCTIONS:
-            self.owner.load()
-        return REDUCTIONS[self.name](here, self.owner)
+            owner.load()
+        return REDUCTIONS[self.name](here, owner)
 
     def description(self) -> str:
         """Describe the method for messages."""
         return f"the method `{self.name}` of an array"
 
 
-def attribute(owner: Selected, name: str) -> Any:
+def attribute(owner: Selected, name: str) -> AnyValue:
     """Return `x[mask].name`."""
     if name in ("copy", "astype") or name in REDUCTIONS:
         return SelectedMethod(owner, name)
@@ -392,15 +382,15 @@ def attribute(owner: Selected, name: str) -> Any:
     return owner.load()
 
 
-def store(here: Builder, owner: Located, index: Any, value: Selected) -> None:
+def store(here: Builder, owner: Located, index: AnyValue, value: Selected) -> None:
     """Execute `owner[index] = value` at the mask that selects the value."""
     whole = owner.load()
     require_place(here, whole, index, value)
     new = fitted(here, whole, value.full)
-    owner.store(here, WHOLE, _numpy(here, "where", value.mask, new, whole))
+    owner.store(here, WHOLE, numpys(here, "where", value.mask, new, whole))
 
 
-def require_place(here: Builder, whole: Array, index: Any, value: Selected) -> None:
+def require_place(here: Builder, whole: Array, index: AnyValue, value: Selected) -> None:
     """Require that an index is the mask that selects a value."""
     target = selected(here, whole, index, value.refusal)
     if target is None:
@@ -409,8 +399,12 @@ def require_place(here: Builder, whole: Array, index: Any, value: Selected) -> N
 
 
 def updated(
-    here: Builder, whole: Array, index: Any, value: Any, combine: Callable[[Any, Any], Any]
-) -> Any:
+    here: Builder,
+    whole: Array,
+    index: AnyValue,
+    value: Place,
+    combine: Callable[[AnyValue, Place], AnyValue],
+) -> AnyValue:
     """Return all places of `whole[index] op= value`; only those that the mask selects are valid."""
     refusal = Failure() if not isinstance(value, Selected) else value.refusal
     target = selected(here, whole, index, refusal)
@@ -418,9 +412,3 @@ def updated(
         require_place(here, whole, index, value)
         value = value.safe(here)
     return combine(whole if target is None else target.full, value)
-
-
-def _numpy(here: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """Apply a NumPy function."""
-    function: Any = MEANINGS[f"numpy.{name}"]
-    return function.apply(here, args, kwargs)
