@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.frontend.interpreter.places import Arranged
+from pscdsl._src.frontend.values import AnyValue
 from pscdsl.typing.python_containers import is_known_array
 
 
@@ -18,7 +19,7 @@ def inputs_of_ufunc(name: str) -> int | None:
 
 
 def arrangement(
-    name: str, rank: int, args: Sequence[Any], kwargs: Mapping[str, Any]
+    name: str, rank: int, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
 ) -> Arranged | None:
     """Return the arrangement of axes that a NumPy function makes; None if it makes none."""
     function: Any = np
@@ -32,11 +33,8 @@ def arrangement(
         found = function(whole, *args, **kwargs)
     except (TypeError, ValueError, IndexError):
         return None
-    if not is_known_array(found):
+    if not is_known_array(found) or sorted(found.shape) != sorted(shape):
         return None
-    view: Any = found
-    if sorted(view.shape) != sorted(shape):
-        return None
-    axes = tuple(size - 2 for size in view.shape)
-    backwards = tuple(axis for axis, stride in enumerate(view.strides) if stride < 0)
+    axes = tuple(size - 2 for size in found.shape)
+    backwards = tuple(axis for axis, stride in enumerate(found.strides) if stride < 0)
     return Arranged(axes, backwards)

@@ -21,7 +21,7 @@ from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import elements, unrolling
 from pscdsl._src.frontend.interpreter.iteration import Generated, Iterated, Long, Position, iterated
 from pscdsl._src.frontend.text.bindings import assigned
-from pscdsl._src.frontend.values import Once, Poison, Poisoned, is_poisoned
+from pscdsl._src.frontend.values import AnyValue, Once, Place, Poison, Poisoned, is_poisoned
 from pscdsl.typing.codes.language import NotStatic, Unsupported
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Failure
@@ -36,13 +36,13 @@ UNPACKED: Final = " item"
 
 Emit = Callable[[Frame], None]
 """Takes the result of a step, in the frame of the comprehension."""
-Guard = Callable[[Session], AbstractContextManager[Any]]
+Guard = Callable[[Session], AbstractContextManager[object]]
 """Guards the evaluation of expressions in the source."""
 
 
 def list_comprehension(
     frame: Frame, node: ast.ListComp, elt: ast.expr, generators: list[ast.comprehension]
-) -> Any:
+) -> list[Place] | Long:
     """Evaluate `[elt for …]`."""
     del node
     return _collected(frame, elt, generators)
@@ -50,7 +50,7 @@ def list_comprehension(
 
 def generator(
     frame: Frame, node: ast.GeneratorExp, elt: ast.expr, generators: list[ast.comprehension]
-) -> Any:
+) -> Once | Generated:
     """Evaluate all items of `(elt for …)`; a consumer may stop before the end."""
     from pscdsl._src.frontend.interpreter.expressions import require_no_binding
 
@@ -69,12 +69,12 @@ def generator(
 
 def set_comprehension(
     frame: Frame, node: ast.SetComp, elt: ast.expr, generators: list[ast.comprehension]
-) -> Any:
+) -> set[Any]:
     """Evaluate `{elt for …}`."""
     from pscdsl._src.frontend.interpreter.expressions import read, set_of
 
     del node
-    values: list[Any] = []
+    values: list[AnyValue] = []
     elt, generators = _unpacked(elt, generators)
     _generate(frame, generators, lambda inner: values.append(read(inner, elt)))
     return set_of(values)
@@ -86,7 +86,7 @@ def dict_comprehension(
     key: ast.expr,
     value: ast.expr | None,
     generators: list[ast.comprehension],
-) -> Any:
+) -> dict[Any, Place]:
     """Evaluate `{key: value for …}`, or `{**key for …}` of Python 3.15, which has no `value`."""
     from pscdsl._src.frontend.interpreter.expressions import locate, put, put_all, read
 
@@ -117,12 +117,12 @@ def _collected(
     elt: ast.expr,
     generators: list[ast.comprehension],
     guard: Guard = nullcontext,
-) -> Any:
+) -> list[Place] | Long:
     """Return the items of a list comprehension: a list, or the stacked list of a rolled loop."""
     from pscdsl._src.frontend.interpreter.expressions import locate
 
     session = frame.session
-    values: list[Any] = []
+    values: list[Place] = []
     elt, generators = _unpacked(elt, generators)
 
     def emit(inner: Frame) -> None:
@@ -155,7 +155,7 @@ def _generate(
     guard: Guard = nullcontext,
     *,
     rolls: bool = False,
-) -> Any:
+) -> Long | list[Place] | None:
     """Run all steps; return the list that is made if the first `for` is a rolled loop."""
     from pscdsl._src.frontend.interpreter.expressions import locate_iterable
 
@@ -174,7 +174,7 @@ def _generate(
             return None
         inner.names[ITEMS] = adopt(frame.session, [])
         _rolled(inner, first, found, partial(_nested, inner, rest, emit, guard), guard)
-        made = inner.names.pop(ITEMS)
+        made: Long | list[Place] | Poison = inner.names.pop(ITEMS)
         if isinstance(made, Poison):
             raise Poisoned  # a step has an error, which was reported
         return made
@@ -195,7 +195,7 @@ def _nested(
     _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard), guard)
 
 
-def _counted(generator: ast.comprehension, source: Any) -> Iterated | None:
+def _counted(generator: ast.comprehension, source: Place) -> Iterated | None:
     """Return the iterable of a `for` that counts its steps; None if it is unrolled."""
     found = iterated(source)
     if found is None or found.few is not None:
@@ -209,7 +209,7 @@ def _counted(generator: ast.comprehension, source: Any) -> Iterated | None:
 def _unrolled(
     inner: Frame,
     generator: ast.comprehension,
-    source: Any,
+    source: Place,
     step: Callable[[], None],
     guard: Guard,
 ) -> None:
@@ -223,7 +223,7 @@ def _unrolled(
     session = inner.session
     found = iterated(source)
     item_of = None
-    items: Sequence[Any]
+    items: Sequence[Place]
     if found is None or found.few is None:
         with guard(session):
             items = [*elements(special_methods.gone_through(inner, generator.iter, source))]

@@ -8,12 +8,13 @@ written.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from pscdsl._src.frontend.interpreter.counters import size_of
 from pscdsl._src.frontend.interpreter.masks import Selected, elementwise, selected
 from pscdsl._src.frontend.interpreter.places import Cell, Located, numpys
-from pscdsl._src.frontend.values import is_traced
+from pscdsl._src.frontend.values import AnyValue, Array, Place, is_traced
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy import indexing
@@ -44,7 +45,7 @@ class ComputedSlice(Selected):
         return [cell for cell, _ in self._stamps]
 
 
-def part_of(here: Builder, owner: Located, index: Any, refusal: Failure) -> Selected | None:
+def part_of(here: Builder, owner: Located, index: AnyValue, refusal: Failure) -> Selected | None:
     """Return `owner[a:b]` of a vector with a computed bound; None for any other index."""
     whole = owner.load()
     mask = between(here, whole, index)
@@ -52,7 +53,9 @@ def part_of(here: Builder, owner: Located, index: Any, refusal: Failure) -> Sele
     return None if chosen is None else ComputedSlice(chosen, owner.cells())
 
 
-def split(owner: Any, index: Any) -> tuple[tuple[Any, ...], Any] | None:
+def split(
+    owner: Place, index: AnyValue
+) -> tuple[tuple[AnyValue, ...], slice[Any, Any, Any]] | None:
     """Split an index `(k, a:b)` with a computed bound into `(k, :)` and `a:b`.
 
     The first part selects a vector, as every other item is an integer. None for any other index.
@@ -68,7 +71,7 @@ def split(owner: Any, index: Any) -> tuple[tuple[Any, ...], Any] | None:
     return tuple([slice(None) if is_slice(each) else each for each in index]), slices[0]
 
 
-def between(here: Builder, whole: Any, index: Any) -> Value | None:
+def between(here: Builder, whole: AnyValue, index: AnyValue) -> Value | None:
     """Return the mask of the places between two bounds, by Python's rules.
 
     None if the index is no slice of a vector with computed bounds.
@@ -89,35 +92,35 @@ def between(here: Builder, whole: Any, index: Any) -> Value | None:
     return mask
 
 
-def _is_computed(bound: Any) -> bool:
+def _is_computed(bound: AnyValue) -> bool:
     """Return whether a bound is known only at run time: it is no size and no loop counter."""
     sized = size_of(bound) is not None or (isinstance(bound, Weak) and bound.made_of_sizes)
     return is_traced(bound) and not sized
 
 
-def _is_bound(bound: Any) -> bool:
+def _is_bound(bound: AnyValue) -> bool:
     if bound is None or isinstance(bound, int | Dim):
         return not isinstance(bound, bool)
     if not is_traced(bound) or bound.ndim:
         return False
     if isinstance(bound, Weak):
-        return bool(bound.dtype.is_integer)
-    return bool(bound.dtype.is_integer and bound.dtype is not U64)
+        return bound.dtype.is_integer
+    return bound.dtype.is_integer and bound.dtype is not U64
 
 
-def _from_front(here: Builder, bound: Any, size: Size) -> Any:
+def _from_front(here: Builder, bound: Array | Size, size: Size) -> Array:
     """Convert a bound that counts from the end; the result may be out of range."""
-    value = here.size(bound, I64) if isinstance(bound, int | Dim) else _as_i64(bound)
+    if isinstance(bound, Weak):
+        value = bound.at(I64)
+    else:
+        value = cast(bound, I64) if isinstance(bound, Value) else here.size(bound, I64)
     from_end = here.elementwise(e.add, [value, here.size(size, I64)])
     is_negative = here.elementwise(e.less, [value, 0])
-    return numpys(here, "where", is_negative, from_end, value)
+    found: Array = numpys(here, "where", is_negative, from_end, value)
+    return found
 
 
-def _as_i64(bound: Any) -> Value:
-    return bound.at(I64) if isinstance(bound, Weak) else cast(bound, I64)
-
-
-def as_mask(here: Builder, owner: Located, index: Any) -> Any:
+def as_mask(here: Builder, owner: Located, index: AnyValue) -> AnyValue:
     """Return the index of a store, with a slice with computed bounds as the mask of its places."""
     if not is_slice(index[0] if is_tuple(index) and len(index) == 1 else index):
         return index
@@ -134,8 +137,4 @@ def taken(here: Builder, owner: Located, index: Selected) -> Selected:
     if not places.dtype.is_integer:
         index.load()
     inside = Selected(places, index.mask, index.refusal, safe=True)
-
-    def part(given: Any) -> Any:
-        return indexing.getitem(whole, given)
-
-    return elementwise(here, part, (inside,))
+    return elementwise(here, partial(indexing.getitem, whole), (inside,))

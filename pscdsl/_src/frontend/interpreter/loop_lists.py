@@ -10,25 +10,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, keys_of
-from pscdsl._src.frontend.interpreter.containers import Container, adopt
+from pscdsl._src.frontend.interpreter.containers import Container, Content, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of, rows_of
 from pscdsl._src.frontend.interpreter.places import Cell, Frozen, Ref, load, numpys
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.trees import at, flatten
-from pscdsl._src.frontend.values import (
-    Array,
-    describe,
-)
+from pscdsl._src.frontend.values import AnyValue, Array, Place, describe
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.program import Scalar, kind_of
 from pscdsl.numpy.calling import as_count
 from pscdsl.numpy.indexing import getitem
 from pscdsl.numpy.shorthand import cast
-from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.codes.control import LoopChangesType
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
@@ -41,12 +38,12 @@ FEW_ITEMS: Final = 64
 """The limit on the items of a list that is a Python list after a loop, too."""
 
 
-def values_of(content: Any) -> tuple[Any, ...]:
+def values_of(content: Content | tuple[Place, ...]) -> tuple[Place, ...]:
     """Return the items of a list, or the values of a dict, in order."""
     return tuple(content.values()) if is_dict(content) else tuple(content)
 
 
-def sized(content: Any) -> str:
+def sized(content: Content | tuple[Place, ...]) -> str:
     """Describe a list or a dict with its size."""
     if is_dict(content):
         return keys_of(content)
@@ -104,17 +101,17 @@ class Appended:
     kind: Kind | None = None
     """The kind of the items, if they are Python numbers."""
     dtype: DType | None = None
-    shape: Any = ()
+    shape: Shape = ()
     depth: int | None = None
     """The number of levels of nested lists in each item."""
     is_array: bool = False
     """Whether an item may be an array without axes, and not a scalar."""
-    before: list[Any] = field(default_factory=list[Any])
+    before: list[Place] = field(default_factory=list["Place"])
     """The content of the list before the loop."""
     site: Site | None = None
     """The site where the dtype was chosen, if the items have none."""
 
-    def rows(self, here: Builder, items: Any, span: Span) -> list[Value]:
+    def rows(self, here: Builder, items: Sequence[Place], span: Span) -> list[Value]:
         """Return the items that a step appends, in one dtype; a Failure if their types differ."""
         found = [self._leaf(here, each) for each in items]
         self.count = len(found)
@@ -152,7 +149,7 @@ class Appended:
             )
         )
 
-    def _leaf(self, here: Builder, item: Any) -> Array:
+    def _leaf(self, here: Builder, item: Place) -> Array:
         depth = 0
         if isinstance(item, Stacked):
             if item.kind is not None:
@@ -172,10 +169,13 @@ class Appended:
         self.is_array |= may_be_array(found[0])
         return found[0]
 
-    def after(self, session: Session, here: Builder, results: Sequence[Value], count: Size) -> Any:
+    def after(
+        self, session: Session, here: Builder, results: Sequence[Value], count: Size
+    ) -> list[Place] | Stacked:
         """Return the list after the loop, with the items that the steps have appended."""
         if not results:
-            return adopt(session, [*self.before])
+            before: list[Place] = adopt(session, [*self.before])
+            return before
         assert self.dtype is not None
         program = here.program
         for result in results:
@@ -198,7 +198,8 @@ class Appended:
         )
         length = stacked.length
         if isinstance(length, int) and length <= FEW_ITEMS:
-            return adopt(session, [stacked.item(index) for index in range(length)])
+            items: list[Place] = adopt(session, [stacked.item(at) for at in range(length)])
+            return items
         return stacked
 
 
@@ -222,20 +223,14 @@ class Stacked(Long):
     @property
     def length(self) -> Size:
         """The number of items."""
-        found: Size = self.rows.type.shape[0]
-        return found
+        return self.rows.type.shape[0]
 
-    def item(self, index: Any) -> Any:
+    def item(self, index: AnyValue) -> Place:
         """Return `items[index]`; a slice is another list."""
         if is_slice(index):
             cell = self.rows.cell
-            rows: Array = getitem(self.rows.load(), index)
-            return Stacked(
-                Ref(Cell(cell.session, rows, cell.frozen)),
-                self.kind,
-                self.depth,
-                is_array=self.is_array,
-            )
+            rows = Ref(Cell(cell.session, getitem(self.rows.load(), index), cell.frozen))
+            return Stacked(rows, self.kind, self.depth, is_array=self.is_array)
         if not isinstance(index, int) or isinstance(index, bool):
             reason = "which item of a list it is has to be known while checking"
             rewrite = "`np.array(items)` makes an array, which takes computed indices"
@@ -245,11 +240,14 @@ class Stacked(Long):
             )
         return self._of(row_of(self.rows, index))
 
-    def _of(self, row: Any) -> Any:
-        if self.depth:
-            return Stacked(row, None, self.depth - 1, is_array=self.is_array)
-        found = row if self.kind is None else computed(row, self.kind)
-        return note_array(found) if self.is_array and isinstance(found, Value | Weak) else found
+    def _of(self, row: Ref | Array) -> Place:
+        if isinstance(row, Ref):
+            inner = self.depth - 1
+            return row if inner < 0 else Stacked(row, None, inner, is_array=self.is_array)
+        number = (
+            row if self.kind is None or not isinstance(row, Value) else computed(row, self.kind)
+        )
+        return note_array(number) if self.is_array else number
 
     def array(self) -> Array:
         """Return the list as an array."""
@@ -262,10 +260,7 @@ class Stacked(Long):
         """Return the iterable of a loop over the list."""
         rows = rows_of(self.rows)
 
-        def item(counter: Any) -> Any:
-            return self._of(rows.item(counter))
-
-        return replace(rows, kind="a list", item=item)
+        return replace(rows, kind="a list", item=lambda counter: self._of(rows.item(counter)))
 
 
 def repeated(session: Session, here: Builder, item: Scalar, count: Size) -> Stacked:

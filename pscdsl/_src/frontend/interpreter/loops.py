@@ -554,7 +554,7 @@ class Rolled:
                 raise self._another_length(appended.name, container.value, after)
         found: list[Value] = []
         for container, appended in self.carry.appended.items():
-            rows = appended.rows(here, container.value, self._span)
+            rows = appended.rows(here, values_of(container.value), self._span)
             if self._names_counter(rows):
                 raise Failure(depends_on_counter(f"an item of {appended.name}"))
             found += rows

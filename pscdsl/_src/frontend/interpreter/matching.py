@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Final, TypeAlias
 
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.equality import identical, isinstance_
@@ -13,6 +13,7 @@ from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame, fields
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.values import (
+    AnyValue,
     EnumMember,
     Poison,
     Poisoned,
@@ -22,16 +23,17 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
+from pscdsl._src.ir.builder import Value, Weak
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence, is_tuple
+from pscdsl.typing.python_containers import is_known_array, is_tuple
 
-Names = dict[str, Any]
+Names: TypeAlias = "dict[str, AnyValue]"
 """The bindings of a pattern, which are used only if the whole pattern fits."""
 
 
-def fits(frame: Frame, pattern: ast.pattern, value: Any, names: Names) -> bool:
+def fits(frame: Frame, pattern: ast.pattern, value: AnyValue, names: Names) -> bool:
     """Return whether a pattern fits a value; a Failure if that is unknown."""
     handler = PATTERNS.get(type(pattern))
     if handler is None:
@@ -44,7 +46,9 @@ def fits(frame: Frame, pattern: ast.pattern, value: Any, names: Names) -> bool:
         raise failure.at(frame.span(pattern)) from None
 
 
-def _value(frame: Frame, node: ast.MatchValue, found: Any, names: Names, value: ast.expr) -> bool:
+def _value(
+    frame: Frame, node: ast.MatchValue, found: AnyValue, names: Names, value: ast.expr
+) -> bool:
     del names
     wanted = evaluate(frame, value)
     if isinstance(wanted, Poison):
@@ -59,7 +63,7 @@ def _value(frame: Frame, node: ast.MatchValue, found: Any, names: Names, value: 
 
 
 def _singleton(
-    frame: Frame, node: ast.MatchSingleton, found: Any, names: Names, value: bool | None
+    frame: Frame, node: ast.MatchSingleton, found: AnyValue, names: Names, value: bool | None
 ) -> bool:
     del frame, node, names
     if value is not None:
@@ -67,18 +71,22 @@ def _singleton(
     return identical(found, value)
 
 
-def _require_known(value: Any) -> None:
+def _require_known(value: AnyValue) -> None:
     if is_traced(value) or is_known_array(value):
         raise _unknown(value)
 
 
-def _unknown(value: Any) -> Failure:
+def _unknown(value: AnyValue) -> Failure:
     rewrite = "`np.where`, `psc.cond` or `psc.switch` choose by values"
     return Failure(BranchOnArray(construct="`match`", found=describe(value), rewrite=rewrite))
 
 
 def _sequence(
-    frame: Frame, node: ast.MatchSequence, found: Any, names: Names, patterns: list[ast.pattern]
+    frame: Frame,
+    node: ast.MatchSequence,
+    found: AnyValue,
+    names: Names,
+    patterns: list[ast.pattern],
 ) -> bool:
     del node
     items = _items(found)
@@ -100,34 +108,39 @@ def _sequence(
     return _all(frame, patterns[star + 1 :], items[end:], names)
 
 
-def _all(frame: Frame, patterns: Sequence[ast.pattern], items: Sequence[Any], names: Names) -> bool:
+def _all(
+    frame: Frame, patterns: Sequence[ast.pattern], items: Sequence[AnyValue], names: Names
+) -> bool:
     pairs = zip(patterns, items, strict=True)
     return all(fits(frame, pattern, item, names) for pattern, item in pairs)
 
 
-_NO_SEQUENCES = (
+_NO_SEQUENCES: Final = (
     *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis)),
-    *(set, frozenset, Dim, Enum, EnumMember),
+    *(set, frozenset, dict, Dim, Enum, EnumMember, Value, Weak),
 )
+"""Values that `match` takes for no sequence; arrays are none, either."""
 
 
-def _items(value: Any) -> Sequence[Any] | None:
+def _items(value: AnyValue) -> Sequence[AnyValue] | None:
     """Return the items of a value that `match` accepts as a sequence; None for other values."""
-    if is_sequence(value) or isinstance(value, range):
-        return value
-    if isinstance(value, VectorValue):
-        return value.items
-    if isinstance(value, RecordValue):
-        return tuple(value.fields.values()) if value.cls.kind == "namedtuple" else None
-    if isinstance(value, _NO_SEQUENCES) or is_dict(value) or is_traced(value):
-        return None  # for `match` an array is no sequence, either
-    raise Failure(NotStatic(what=f"whether {describe(value)} is a sequence"))
+    match value:
+        case list() | tuple() | range():
+            return value
+        case VectorValue(items=items):
+            return items
+        case RecordValue(cls=cls, fields=held):
+            return tuple(held.values()) if cls.kind == "namedtuple" else None
+        case _ if isinstance(value, _NO_SEQUENCES):
+            return None
+        case _:
+            raise Failure(NotStatic(what=f"whether {describe(value)} is a sequence"))
 
 
 def _class(
     frame: Frame,
     node: ast.MatchClass,
-    found: Any,
+    found: AnyValue,
     names: Names,
     cls: ast.expr,
     patterns: list[ast.pattern],
@@ -156,7 +169,7 @@ def _class(
     return True
 
 
-def _fields(value: Any) -> Mapping[str, Any]:
+def _fields(value: AnyValue) -> Mapping[str, AnyValue]:
     """Return the fields of a record, or of a known named tuple."""
     if isinstance(value, RecordValue):
         return value.fields
@@ -174,7 +187,7 @@ _THEMSELVES = frozenset(
 def _capture(
     frame: Frame,
     node: ast.MatchAs,
-    found: Any,
+    found: AnyValue,
     names: Names,
     pattern: ast.pattern | None,
     name: str | None,
@@ -188,7 +201,7 @@ def _capture(
 
 
 def _any(
-    frame: Frame, node: ast.MatchOr, found: Any, names: Names, patterns: list[ast.pattern]
+    frame: Frame, node: ast.MatchOr, found: AnyValue, names: Names, patterns: list[ast.pattern]
 ) -> bool:
     del node
     for pattern in patterns:

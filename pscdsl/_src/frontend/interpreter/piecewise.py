@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.frames import session_of
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.places import fitted, load, numpys
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Applicable,
     Array,
+    Place,
     Poisoned,
     StaticFunction,
     describe,
@@ -34,7 +36,14 @@ class _Piecewise(StaticFunction):
     returns_new_arrays: ClassVar = True
 
 
-def piecewise(here: Builder, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def piecewise(
+    here: Builder,
+    x: AnyValue,
+    condlist: AnyValue,
+    funclist: AnyValue,
+    *args: AnyValue,
+    **kw: AnyValue,
+) -> Array:
     """Return an array like `x` with the result of each function where its condition holds.
 
     `funclist` has one function of selected elements, or number, for each condition, and optionally
@@ -45,35 +54,41 @@ def piecewise(here: Builder, x: Any, condlist: Any, funclist: Any, *args: Any, *
     conditions: Sequence[Array] = _conditions(x, condlist)
     if not is_sequence(funclist):
         raise _bad(f"takes a list of functions or numbers, not {describe(funclist)}")
-    functions: Sequence[Any] = funclist
-    if len(functions) == len(conditions) + 1:
+    if len(funclist) == len(conditions) + 1:
         held: Array = conditions[0]
         for each in conditions[1:]:
             held = numpys(here, "logical_or", held, each)
         conditions = [*conditions, numpys(here, "logical_not", held)]
-    if len(functions) != len(conditions):
-        raise _bad(f"got {len(functions)} functions for {len(conditions)} conditions")
+    if len(funclist) != len(conditions):
+        raise _bad(f"got {len(funclist)} functions for {len(conditions)} conditions")
     result = numpys(here, "zeros_like", x)
-    for condition, function in zip(conditions, functions, strict=True):
+    for condition, function in zip(conditions, funclist, strict=True):
         if isinstance(function, Applicable):
             written = session_of(here).stores
-            function = _applied(here, function, (_chosen(here, x, condition), *args), kw)
+            value = _applied(here, function, (_chosen(here, x, condition), *args), kw)
             if session_of(here).stores != written:  # NumPy calls no function if nothing is selected
                 raise _bad("takes functions that change nothing")
-        result = _stored(here, result, condition, function)
+        else:
+            value = function
+        result = _stored(here, result, condition, value)
     return result
 
 
-def _conditions(x: Value, given: Any) -> list[Value]:
+def _conditions(x: Value, given: AnyValue) -> list[Value]:
     """Return the conditions, each in the shape of the array."""
     if not is_sequence(given) or not given:
         raise _bad(f"takes a list of conditions, not {describe(given)}")
-    conditions: Sequence[Any] = given
-    for each in conditions:
-        fits = isinstance(each, Value) and each.dtype is BOOL and each.ndim == x.ndim
-        if not fits or not all(map(x.builder.facts.equal, each.shape, x.shape)):
+    conditions: list[Value] = []
+    for each in given:
+        if not (
+            isinstance(each, Value)
+            and each.dtype is BOOL
+            and each.ndim == x.ndim
+            and all(map(x.builder.facts.equal, each.shape, x.shape))
+        ):
             raise _bad(f"takes conditions in the shape of {x.type}, not {describe(each)}")
-    return list(conditions)
+        conditions.append(each)
+    return conditions
 
 
 def _chosen(here: Builder, x: Value, condition: Array) -> masks.Selected:
@@ -86,22 +101,27 @@ def _chosen(here: Builder, x: Value, condition: Array) -> masks.Selected:
     return found
 
 
-def _applied(here: Builder, function: Any, args: Sequence[Any], kwargs: Any) -> Any:
+def _applied(
+    here: Builder, function: Applicable, args: Sequence[Place], kwargs: Mapping[str, Place]
+) -> Place:
     """Apply a function to selected elements; the result has the same places, or is a number."""
-    if isinstance(function, BoundMethod) and isinstance(function.function, Closure):
-        function, args = function.function, (function.self_value, *args)
-    if isinstance(function, Closure):
-        found = function.enter(session_of(here), function.bind(args, kwargs))
-    elif isinstance(function, Meaning):
-        found = masks.called(here, function, args, kwargs)
-    else:
-        raise _bad(f"takes functions that are written here, and NumPy's, not {describe(function)}")
+    found: Place
+    match function:
+        case BoundMethod(function=Closure() as method, self_value=owner):
+            found = method.enter(session_of(here), method.bind((owner, *args), kwargs))
+        case Closure():
+            found = function.enter(session_of(here), function.bind(args, kwargs))
+        case Meaning():
+            found = masks.called(here, function, args, kwargs)
+        case _:
+            given = describe(function)
+            raise _bad(f"takes functions that are written here, and NumPy's, not {given}")
     if is_poisoned(found):
         raise Poisoned
     return found
 
 
-def _stored(here: Builder, whole: Array, condition: Array, value: Any) -> Array:
+def _stored(here: Builder, whole: Array, condition: Array, value: Place) -> Array:
     """Execute `whole[condition] = value`."""
     if isinstance(value, masks.Selected):
         masks.require_place(here, whole, condition, value)

@@ -8,14 +8,14 @@ of them. A division of Python numbers can raise; so can an index and a call.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.branches import Outcome, Return
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
-from pscdsl._src.frontend.values import is_traced
+from pscdsl._src.frontend.values import AnyValue, Place, is_traced
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure, Label
@@ -50,8 +50,9 @@ def run_try(
         raise _refused("`try`")
     for handler in handlers:
         _require_known(frame, handler)
-    if handlers:
-        _require(frame, (each for each in body if not _is_plain(each)))
+    for statement in body:
+        if handlers and not _is_plain(statement):
+            raise _may_raise(frame, statement)
     known = len(frame.session.findings)
     outcome = run(frame, body)
     if handlers and len(frame.session.findings) == known:
@@ -91,12 +92,6 @@ def _require_known(frame: Frame, handler: ast.ExceptHandler) -> None:
             if each is None:
                 where = where.head(len("except"))
             raise _refused(f"`try` that catches {shown}", Label(where, "NumPy may raise it"))
-
-
-def _require(frame: Frame, raising: Iterator[ast.AST]) -> None:
-    """Refuse the first part that may raise."""
-    for each in raising:
-        raise _may_raise(frame, each)
 
 
 def _may_raise(frame: Frame, node: ast.AST, rewrite: str = _REWRITE) -> Failure:
@@ -193,11 +188,11 @@ def _is_number(frame: Frame, node: ast.expr) -> bool:
     value = _seen(frame, node)
     if is_traced(value):
         return not value.ndim and value.dtype.is_inexact
-    if value.__class__ is int:
-        return bool(abs(value) < LARGE)
+    if isinstance(value, int) and value.__class__ is int:
+        return abs(value) < LARGE
     return value.__class__ in (float, complex)
 
 
-def _seen(frame: Frame, node: ast.expr) -> Any:
-    value = frame.session.ledger.value(node)
+def _seen(frame: Frame, node: ast.expr) -> AnyValue:
+    value: Place = frame.session.ledger.value(node)
     return value.seen() if isinstance(value, Located) else value
