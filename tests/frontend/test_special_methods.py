@@ -50,6 +50,9 @@ class Dual:
             return NotImplemented
         return Dual(self.value / other.value, self.slope)
 
+    def __rtruediv__(self, other: Any) -> Any:
+        return NotImplemented
+
     def __rpow__(self, other: Any) -> Any:
         return Dual(other**self.value, self.slope)
 
@@ -301,6 +304,11 @@ def not_implemented(x: f64["n"]) -> f64["n"]:
     return (Dual(x, x) / x).value
 
 
+def not_reflected(x: f64["n"]) -> f64["n"]:
+    _ = 2.0 / Dual(x, x)
+    return x
+
+
 def of_tuples(x: f64["n"]) -> f64["n"]:
     return ((x, x) + Pair(x, x))[0]  # noqa: RUF005
 
@@ -386,6 +394,7 @@ def chained(x: f64["n"]) -> f64["n"]:
         (array_first, "operator of its own"),
         (array_of_a_sequence, "a sequence"),
         (not_implemented, "NotImplemented"),
+        (not_reflected, "NotImplemented"),
         (of_tuples, "PSC110"),
         (derived_first, "may go first"),
         (hidden, "PSC"),

@@ -460,10 +460,6 @@ def _parsed(node: ast.Constant) -> ast.expr:
     return inner
 
 
-_READING = object()
-"""Stands for a specification that is being read."""
-
-
 def class_spec(
     cls: RecordClass, arguments: tuple[str, ...], types: tuple[Spec, ...] = ()
 ) -> RecordSpec | DictSpec:
@@ -484,18 +480,17 @@ def record_spec(
 ) -> RecordSpec:
     """Return a record's specification, with the arguments in place of its sizes and types."""
     key = (arguments, types)
-    cached = cls.specs.get(key)
-    if cached is _READING:
+    if key not in cls.specs:
+        cls.specs[key] = None
+        try:
+            cls.specs[key] = _record_spec(cls, arguments, types)
+        finally:
+            if cls.specs[key] is None:
+                del cls.specs[key]
+    spec = cls.specs[key]
+    if spec is None:
         reason = "it contains itself, so its trees have no fixed shape"
         raise Failure(BadAnnotation(text=cls.title, reason=reason, rewrite=""))
-    if cached is None:
-        cls.specs[key] = _READING
-        try:
-            cached = cls.specs[key] = _record_spec(cls, arguments, types)
-        finally:
-            if cls.specs[key] is _READING:
-                del cls.specs[key]
-    spec: RecordSpec = cached
     return spec
 
 

@@ -129,7 +129,9 @@ Place: TypeAlias = "AnyValue | Located"
 class Applicable(Protocol):
     """Anything that can be called in a kernel."""
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call it."""
         ...
 

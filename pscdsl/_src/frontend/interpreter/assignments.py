@@ -306,7 +306,7 @@ def augment(
         frame.names[name] = POISON
         return
     found = _of_records(frame, node, operator, left, given)
-    if found is not NotImplemented:
+    if found is not special_methods.NOT_IMPLEMENTED:
         assign(frame, target, found)
         return
     right = loaded(frame, value, given)
@@ -337,9 +337,9 @@ def augment(
 
 
 def _of_records(frame: Frame, node: ast.AST, operator: str, left: Any, right: Any) -> Any:
-    """Return the result of `left += right` if it calls a method; else `NotImplemented`."""
+    """Return the result of `left += right` if it calls a method; else NOT_IMPLEMENTED."""
     if isinstance(left, Located):
-        return NotImplemented  # NumPy writes to the array
+        return special_methods.NOT_IMPLEMENTED  # NumPy writes to the array
     special_methods.refuse_in_place(left, operator)
     return special_methods.binary(frame, node, operator, left, right)
 
@@ -449,7 +449,7 @@ def _update_item_of(
         _change(frame, node, left, operator, given, text)
         return  # the item is the same as before
     new = _of_records(frame, node, operator, left, given)
-    if new is not NotImplemented:
+    if new is not special_methods.NOT_IMPLEMENTED:
         set_item_of(frame, target, owner, index, new)
         return
     right = loaded(frame, value, given)

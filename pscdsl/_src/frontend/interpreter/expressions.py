@@ -502,7 +502,7 @@ def _binary(
     if not is_poisoned(values) and masks.among(*values) is not None:
         return _of_selected(frame, node, type(op).__name__, values)
     found = special_methods.binary(frame, node, type(op).__name__, *values)
-    if found is not NotImplemented:
+    if found is not special_methods.NOT_IMPLEMENTED:
         return found
     if any(isinstance(value, Located) or is_traced(value) for value in values):
         values = load(values)  # both were evaluated before either is read
@@ -543,7 +543,7 @@ def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) 
     if is_poisoned(value):
         return POISON
     found = special_methods.unary(frame, node, type(op).__name__, value)
-    if found is not NotImplemented:
+    if found is not special_methods.NOT_IMPLEMENTED:
         return found
     return operators.unary(frame, node, type(op).__name__, value)
 

@@ -22,11 +22,12 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.purity import external_value, is_mutable, parts, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Applicable,
     External,
-    Here,
     MapValue,
     Once,
+    Place,
     Poison,
     Poisoned,
     RecordValue,
@@ -34,7 +35,7 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
-from pscdsl._src.ir.builder import Value, note_array
+from pscdsl._src.ir.builder import Builder, Value, Weak, note_array
 from pscdsl._src.language.meanings import near_keyword
 from pscdsl.typing.codes.language import LOOPS, BadArguments, LoopOverArray, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -44,7 +45,6 @@ from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.python_containers import is_dict, is_sequence
 
 # Iteration by Python's loops and functions while a kernel is elaborated.
 
@@ -61,7 +61,7 @@ def number_of_steps(count: Size) -> str:
 
 
 @contextmanager
-def unrolling(frame: Frame, place: Span, items: Sequence[Any]) -> Generator[None]:
+def unrolling(frame: Frame, place: Span, items: Sequence[Place]) -> Generator[None]:
     """Warn if a loop over these items makes a large program and no loop inside of it does."""
     program, findings = frame.program, frame.session.findings
     frame.session.loops[place] = f"unrolled, {number_of_steps(len(items))}"
@@ -78,7 +78,7 @@ def unrolling(frame: Frame, place: Span, items: Sequence[Any]) -> Generator[None
             findings.append(finding)
 
 
-def elements(value: Any) -> Sequence[Any]:
+def elements(value: Place) -> Sequence[Place]:
     """Return the items of a loop; a Failure for arrays and symbolic ranges."""
     if isinstance(value, Poison):
         raise Poisoned
@@ -89,47 +89,48 @@ def elements(value: Any) -> Sequence[Any]:
     return _items(value, "a loop over {}")
 
 
-def items_of(value: Any) -> Sequence[Any]:
+def items_of(value: Place) -> Sequence[Place]:
     """Return the items of a static collection for a Python function."""
     if isinstance(value, range) and range_length(value) > MAX_UNROLL:
         raise Failure(TooLarge(what=f"a range of {range_length(value)} numbers"))
     return _items(value, "what {} holds")
 
 
-def _items(value: Any, unknown: str) -> Sequence[Any]:
+def _items(value: Place, unknown: str) -> Sequence[Place]:
     """Return the items in order; `unknown` is the message for a value without items."""
     from pscdsl._src.frontend.interpreter.records import RecordClass  # avoids an import cycle
 
-    if is_traced(value) or isinstance(value, Located):
-        raise Failure(LoopOverArray(found=str(value.type)))
-    if is_sequence(value) or isinstance(value, range | str | bytes):
-        return value
-    if is_dict(value):
-        return tuple(value)
-    if isinstance(value, MapValue):
-        if len(value.items) > 1:
-            raise Failure(SetOrder(kind="a PMap"))
-        return tuple(value.items)
-    if isinstance(value, VectorValue):
-        return value.items
-    if isinstance(value, Once):
-        return value.take()
-    if isinstance(value, set | frozenset):
-        raise Failure(SetOrder())
-    if isinstance(value, RecordValue):
-        value.cls.refuse_special("__iter__")
-    if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
-        return tuple(value.fields.values())
-    if isinstance(value, RecordClass) and value.enumeration:
-        return value.enum_members()
-    if isinstance(value, External):
-        raise Failure(external_value(value))
-    if isinstance(value, RecordValue):
-        what = f"going through {describe(value)}, which has no items,"
-        fields = ", ".join(f"`r.{name}`" for name in value.fields)
-        raise Failure(Unsupported(what=what, rewrite=f"name its fields, as in {fields}"))
-    rewrite = LOOPS if isinstance(value, Dim | Iterated) else ""
-    raise Failure(NotStatic(what=unknown.format(describe(value)), rewrite=rewrite))
+    match value:
+        case Value() | Weak() | Located():
+            raise Failure(LoopOverArray(found=str(value.type)))
+        case list() | tuple() | range() | str() | bytes():
+            return value
+        case dict():
+            return tuple(value)
+        case MapValue(items=items):
+            if len(items) > 1:
+                raise Failure(SetOrder(kind="a PMap"))
+            return tuple(items)
+        case VectorValue(items=vector):
+            return vector
+        case Once():
+            return value.take()
+        case set() | frozenset():
+            raise Failure(SetOrder())
+        case RecordValue(cls=cls, fields=held):
+            cls.refuse_special("__iter__")
+            if cls.kind == "namedtuple":
+                return tuple(held.values())
+            what = f"going through {describe(value)}, which has no items,"
+            fields = ", ".join(f"`r.{name}`" for name in held)
+            raise Failure(Unsupported(what=what, rewrite=f"name its fields, as in {fields}"))
+        case RecordClass(enumeration=True):
+            return value.enum_members()
+        case External():
+            raise Failure(external_value(value))
+        case _:
+            rewrite = LOOPS if isinstance(value, Dim | Iterated) else ""
+            raise Failure(NotStatic(what=unknown.format(describe(value)), rewrite=rewrite))
 
 
 # Functions written in Python: closures, the binding of their parameters, and inlining.
@@ -150,12 +151,12 @@ class Closure:
     scope: Scope
     outer: Frame | None = None
     """The frame of the enclosing function."""
-    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    defaults: Mapping[str, AnyValue] = field(default_factory=dict[str, "AnyValue"])
     returned: Span | None = None
     """The span of the returned expression in the last elaboration."""
-    annotated: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    annotated: Mapping[str, AnyValue] = field(default_factory=dict[str, "AnyValue"])
     """Values of names in its annotations that were evaluated earlier; no other names use them."""
-    named: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    named: Mapping[str, Place] = field(default_factory=dict[str, "Place"])
     """Variables of enclosing functions that its annotations name, as of its definition."""
 
     def description(self) -> str:
@@ -174,7 +175,7 @@ class Closure:
                 frame.names[name] = External(name, (finding,))
         return frame
 
-    def _type_parameters(self) -> dict[str, Any]:
+    def _type_parameters(self) -> dict[str, AnyValue]:
         """Return its type parameters, which hide other names."""
         declared: Sequence[Any] = getattr(self.node, "type_params", ())  # from Python 3.12 on
         if not declared:
@@ -183,11 +184,11 @@ class Closure:
 
         return {each.name: type_parameter(each.name) for each in declared}
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def bind(self, args: Sequence[Place], kwargs: Mapping[str, Place]) -> dict[str, Place]:
         """Bind arguments to the parameters as Python does."""
         return bind(self.name, self.node.args, self.defaults, args, kwargs)
 
-    def signature(self, defaults: Mapping[str, Any]) -> inspect.Signature:
+    def signature(self, defaults: Mapping[str, AnyValue]) -> inspect.Signature:
         """Return the parameters as a Python signature with these defaults."""
         spec, empty = self.node.args, inspect.Parameter.empty
         kinds = (
@@ -205,13 +206,15 @@ class Closure:
             ]
         )
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Elaborate the body inline at the call, for a caller without references."""
         session = session_of(here)
         frozen = Frozen(f"`{self.name}` returned to what is not followed")
         return escaped(session, self.enter(session, self.bind(args, kwargs)), frozen)
 
-    def enter(self, session: Session, names: dict[str, Any]) -> Any:
+    def enter(self, session: Session, names: dict[str, Place]) -> Place:
         """Elaborate the body with its parameters bound; the result may be a reference.
 
         If the body writes to an argument that is a reference, the caller's array is written. Other
@@ -256,7 +259,7 @@ class Closure:
         session.entered.add(self.source.span(self.node))
         used = {n: v for n, v in self.defaults.items() if names.get(n) is v and is_mutable(v)}
         with session.calling(self.node, self.name), session.alive(frame):
-            result = run_body(frame, self.node)
+            result: Place = run_body(frame, self.node)
         for name, value in used.items():
             self._admit_default(session, name, value)
         self.returned = frame.returned
@@ -269,7 +272,7 @@ class Closure:
             program.span = place
         return result
 
-    def _given(self, session: Session, name: str, value: Any) -> Frozen:
+    def _given(self, session: Session, name: str, value: Place) -> Frozen:
         """Return the reason why a parameter takes no stores."""
         if self is session.root and not (is_traced(value) or isinstance(value, Located)):
             return Frozen(f"is in the parameter `{name}`, which belongs to the caller")
@@ -281,7 +284,7 @@ class Closure:
             )
         return Frozen(f"is given to `{self.name}` as `{name}` by who may hold it")
 
-    def _admit_default(self, session: Session, name: str, value: Any) -> None:
+    def _admit_default(self, session: Session, name: str, value: AnyValue) -> None:
         """Refuse a default that can be written, unless findings in the body already report it."""
         try:
             self.scope.guard.of_function(self.source, self.node, name, value, default=True)
@@ -300,9 +303,11 @@ class BoundMethod:
 
     name: str
     function: Applicable
-    self_value: Any
+    self_value: AnyValue
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call with the bound argument first."""
         return self.function.apply(here, (self.self_value, *args), kwargs)
 
@@ -314,15 +319,15 @@ class BoundMethod:
 def bind(
     name: str,
     spec: ast.arguments,
-    defaults: Mapping[str, Any],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> dict[str, Any]:
+    defaults: Mapping[str, AnyValue],
+    args: Sequence[Place],
+    kwargs: Mapping[str, Place],
+) -> dict[str, Place]:
     """Bind arguments to parameters as Python does; a Failure where Python raises TypeError."""
     positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]
     only_positional = {p.arg for p in spec.posonlyargs}
     keyword_only = [p.arg for p in spec.kwonlyargs]
-    bound: dict[str, Any] = dict(zip(positional, args, strict=False))
+    bound: dict[str, Place] = dict(zip(positional, args, strict=False))
     surplus = tuple(args[len(positional) :])
     if surplus and spec.vararg is None:
         raise Failure(
@@ -333,7 +338,7 @@ def bind(
         )
     if spec.vararg is not None:
         bound[spec.vararg.arg] = surplus
-    rest: dict[str, Any] = {}
+    rest: dict[str, Place] = {}
     for key, value in kwargs.items():
         if (key in positional and key not in only_positional) or key in keyword_only:
             if key in bound:
@@ -366,11 +371,11 @@ def bind(
                 raise Failure(UnknownValue(name=f"{name}(…, {parameter}=…)"))
             if isinstance(default, External) and default.name.endswith("=…)"):
                 raise Failure(external_value(default))
-            bound[parameter] = defaults[parameter]
+            bound[parameter] = default
     return bound
 
 
-def _note_arrays(argument: Any) -> None:
+def _note_arrays(argument: Place) -> None:
     """Note that an argument without axes may be an array of the caller."""
     if isinstance(argument, Value):
         note_array(argument)

@@ -530,7 +530,7 @@ def comparison(
             apply = functools.partial(compared, frame, node, name)
             return masks.elementwise(frame.here(node), apply, (left, right))
         found = special_methods.compared(frame, node, name, left, right)
-        if found is not NotImplemented:
+        if found is not special_methods.NOT_IMPLEMENTED:
             if len(names) > 1:
                 what = "a record in a chain of comparisons"
                 raise Failure(Unsupported(what=what, rewrite="write two comparisons, with `and`"))

@@ -303,8 +303,8 @@ def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
     total = start
     frame = frame_of(here)
     for item in items:
-        first = is_traced(item) and isinstance(total, int) and total == 0
-        if first and item.dtype.name != "bool":
+        first = isinstance(total, int) and total == 0
+        if first and is_traced(item) and item.dtype.name != "bool":
             total = item  # adding 0 changes neither the value nor the dtype
         else:
             total = operators.binary(frame, _NO_NODE, "Add", total, item)
@@ -379,12 +379,9 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
         if key is None:
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             _refuse_arrays(name, rewrite, list(items))
-        sizes = all(item.__class__ is int or isinstance(item, Dim) for item in items)
-        if key is None and sizes:
-            result = items[0]
-            for item in items[1:]:
-                result = (minimum if name == "min" else maximum)(result, item)
-            return result
+        sizes = [x for x in items if isinstance(x, int | Dim) and x.__class__ in (int, Dim)]
+        if key is None and len(sizes) == len(items):
+            return functools.reduce(minimum if name == "min" else maximum, sizes)
         keys = _keys(here, name, key, items)
         return items[by_python(name, real, (range(len(items)),), {"key": keys.__getitem__})]
 

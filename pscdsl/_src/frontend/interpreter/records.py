@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, items_of
@@ -17,6 +17,7 @@ from pscdsl._src.frontend.values import (
     EnumMember,
     Here,
     Marker,
+    Place,
     RecordValue,
     StaticFunction,
     describe,
@@ -36,14 +37,16 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_dict
 
+if TYPE_CHECKING:
+    from pscdsl.typing.signatures import RecordSpec, Spec
 
-def as_function(value: Any) -> Any:
+SpecKey: TypeAlias = "tuple[tuple[str, ...], tuple[Spec, ...]]"
+"""The size and type arguments of a record class."""
+
+
+def as_function(value: Place) -> Place:
     """Return a callable record's method `__call__`; any other value as given."""
-    if isinstance(value, RecordValue):
-        member = value.cls.members.get("__call__")
-        if member is not None and member.kind == "method":
-            return value.cls.attribute(None, value, "__call__")
-    return value
+    return value.cls.method(value, "__call__") or value if isinstance(value, RecordValue) else value
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Field:
     name: str
     annotation: ast.expr | None
     frame: Frame | None
-    default: Callable[[], Any] | None = None
+    default: Callable[[], AnyValue] | None = None
     applied: tuple[tuple[tuple[str, ...], Frame, ast.expr], ...] = ()
     """The arguments for type variables of its class in derived classes, in order."""
     convert: Callable[[Here, AnyValue], AnyValue] | None = None
@@ -72,7 +75,7 @@ class Member:
 
     kind: str
     """method, property, static, class, value"""
-    value: Any
+    value: AnyValue
     admit: Callable[[], None] = lambda: None
     """Refuses a member that the project writes to."""
 
@@ -89,9 +92,9 @@ class RecordClass:
     fields: tuple[Field, ...]
     members: Mapping[str, Member]
     dims: tuple[str, ...] = ()
-    constructor: Any = None
+    constructor: type[Any] | None = None
     """The real class, if it has been loaded."""
-    guard: Callable[[str, Any], None] | None = None
+    guard: Callable[[str, AnyValue], None] | None = None
     """Refuses an attribute of the class that the project writes to."""
     parents: tuple[RecordClass, ...] = ()
     """The record classes that it derives from."""
@@ -99,8 +102,10 @@ class RecordClass:
     """Its type variables, if it is generic."""
     enumeration: bool = False
     """Whether it is an enumeration, which has members instead of fields."""
-    specs: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any])
-    """Its specification for each list of size or type arguments, once computed."""
+    specs: dict[SpecKey, RecordSpec | None] = field(
+        default_factory=dict["SpecKey", "RecordSpec | None"]
+    )
+    """Its specification for each list of size and type arguments; None while it is read."""
 
     number: int = 0
     """Its number among the loaded classes of this name."""
@@ -135,19 +140,17 @@ class RecordClass:
                     )
                 )
 
-    def enum_member(self, name: Any) -> Any:
+    def enum_member(self, name: AnyValue) -> Enum | EnumMember:
         """Return `Mode["FAST"]`; a Failure if there is no such member."""
-        member = self.members.get(name) if isinstance(name, str) else None
-        if member is None or not isinstance(member.value, Enum | EnumMember):
-            raise Failure(
-                NoSuchItem(found=self.title, index=describe(name), reason="no such member")
-            )
-        self._admit(name, member)
-        return member.value
+        if isinstance(name, str) and (member := self.members.get(name)) is not None:
+            if isinstance(member.value, Enum | EnumMember):
+                self._admit(name, member)
+                return member.value
+        raise Failure(NoSuchItem(found=self.title, index=describe(name), reason="no such member"))
 
-    def enum_members(self) -> tuple[Any, ...]:
+    def enum_members(self) -> tuple[Enum | EnumMember, ...]:
         """Return the members of an enumeration in order, without aliases."""
-        found: list[Any] = []
+        found: list[Enum | EnumMember] = []
         for name, member in self.members.items():
             if member.kind != "value" or name.startswith("__"):
                 continue
@@ -170,28 +173,30 @@ class RecordClass:
 
         return static_fields(self)
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Construct an instance; for an enumeration, return the member with a value."""
         if self.enumeration and len(args) == 1 and not kwargs and is_closed(args[0]):
             members = self.enum_members()
             if all(is_closed(each.value) for each in members):
-                for each in members:
-                    if each.value == args[0]:
-                        return each
+                for one in members:
+                    if one.value == args[0]:
+                        return one
         if self.kind == "namespace":
             instead = f"name a member: `{self.title}.NAME`" if self.enumeration else ""
             found = f"the class `{self.title}`, which is no record,"
             raise Failure(NotCallable(found=found, instead=instead))
         if self.kind == "typeddict":
-            made_by: Any = MEANINGS["builtins.dict"]
-            made_dict: Any = made_by.apply(here, args, kwargs)  # the keys are not checked
-            return made_dict
+            made_by = MEANINGS["builtins.dict"]
+            assert isinstance(made_by, Applicable)
+            return made_by.apply(here, args, kwargs)  # the keys are not checked
         names = self.field_names()
         placed = [each.name for each in self.fields if not each.keyword]
         if len(args) > len(placed):
             problem = f"takes {len(placed)} fields but {len(args)} were given"
             raise Failure(BadArguments(function=self.title, problem=problem))
-        values: dict[str, Any] = dict(zip(placed, args, strict=False))
+        values: dict[str, AnyValue] = dict(zip(placed, args, strict=False))
         for key, value in kwargs.items():
             if key not in names:
                 problem = f"has no field '{key}', only {', '.join(names)}"
@@ -210,13 +215,13 @@ class RecordClass:
         self.look_at(here, made)
         return made
 
-    def look_at(self, here: Here, made: RecordValue) -> None:
+    def look_at(self, here: Builder, made: RecordValue) -> None:
         """Run the class's check of a new instance."""
         check = self.members.get("__post_init__")
         if check is not None and self.kind in ("dataclass", "record"):
-            check.value.apply(here, (made,), {})
+            self._own(check.value).apply(here, (made,), {})
 
-    def _converted(self, here: Here, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _converted(self, here: Builder, values: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         """Return the values of given fields, converted by the factories of the fields."""
         for each in self.fields:
             if each.name in values and (each.checked or "__invariant__" in self.members):
@@ -228,14 +233,14 @@ class RecordClass:
             for name, value in values.items()
         }
 
-    def class_attribute(self, name: str) -> Any:
+    def class_attribute(self, name: str) -> AnyValue:
         """Return `Class.name`."""
         if name == "_fields" and self.kind == "namedtuple":
             return self.field_names()
         if name == "_make" and self.kind == "namedtuple":
             self.refuse_special("__len__")  # `_make` calls it
 
-            def make(here: Any, iterable: Any, /) -> Any:
+            def make(here: Builder, iterable: AnyValue, /) -> AnyValue:
                 items = items_of(iterable)
                 if len(items) != len(self.fields):
                     problem = f"takes {len(self.fields)} items but {len(items)} were given"
@@ -248,18 +253,30 @@ class RecordClass:
             raise Failure(NoSuchAttribute(owner=f"class {self.title}", attribute=name))
         self._admit(name, member)
         if member.kind == "class":
-            return BoundMethod(f"{self.title}.{name}", member.value, self)
+            return BoundMethod(f"{self.title}.{name}", self._own(member.value), self)
         return self._own(member.value) if member.kind == "method" else member.value
 
-    def _own(self, method: Any) -> Any:
+    def _own(self, method: AnyValue) -> Applicable:
         """Return a method as in this class: an inherited kernel takes instances of this class."""
-        of_class = getattr(method, "of_class", None)
+        if not isinstance(method, Applicable):
+            raise Failure(NotCallable(found=describe(method)))
+        of_class: Callable[[RecordClass], Applicable] | None = getattr(method, "of_class", None)
         return method if of_class is None else of_class(self)
 
-    def attribute(self, here: Any, value: RecordValue, name: str) -> Any:
+    def method(self, value: RecordValue, name: str) -> BoundMethod | None:
+        """Return the method `instance.name`; None if the class defines no method of this name."""
+        member = self.members.get(name)
+        if member is None or member.kind != "method":
+            return None
+        self._admit(name, member)
+        return BoundMethod(f"{self.title}.{name}", self._own(member.value), value)
+
+    def attribute(self, here: Builder, value: RecordValue, name: str) -> AnyValue:
         """Return `instance.name`."""
         if name in value.fields:
             return value.fields[name]
+        if (method := self.method(value, name)) is not None:
+            return method
         member = self.members.get(name)
         if member is not None:
             self._admit(name, member)
@@ -267,16 +284,14 @@ class RecordClass:
                 what = f"the method `{name}` of `{self.title}`, with these decorators,"
                 raise Failure(Unsupported(what=what, rewrite="a plain method"))
             if member.kind == "property":
-                return member.value.apply(here, (value,), {})
+                return self._own(member.value).apply(here, (value,), {})
             if member.kind == "value" and _binds(member.value):
                 what = f"the function `{name}` as a value of the class `{self.title}`"
                 raise Failure(Unsupported(what=what, rewrite="a method"))
-            if member.kind == "method":
-                return BoundMethod(f"{self.title}.{name}", self._own(member.value), value)
             return self.class_attribute(name)
         if name in ("_replace", "replace", "set", "_asdict", "update") and self.updates(name):
 
-            def update(here: Builder, *args: Any, **kwargs: Any) -> Any:
+            def update(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
                 return self.updated(here, value, name, args, kwargs)
 
             return StaticFunction(name, update)
@@ -300,11 +315,11 @@ class RecordClass:
         here: Builder,
         value: RecordValue,
         name: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> Any:
+        args: Sequence[AnyValue],
+        kwargs: Mapping[str, AnyValue],
+    ) -> AnyValue:
         """Return a changed copy."""
-        changes = dict(kwargs)
+        changes: dict[Any, AnyValue] = dict(kwargs)
         if self.kind == "namedtuple":
             self.refuse_special("__iter__", "__len__")  # the method calls it
         if name == "_asdict":
@@ -320,12 +335,12 @@ class RecordClass:
         return replaced(here, value, self._converted(here, changes))
 
 
-def _binds(value: Any) -> bool:
+def _binds(value: AnyValue) -> bool:
     """Return whether a value of a class differs when it is read from an instance."""
     return isinstance(value, Applicable) and not isinstance(value, RecordClass | DType)
 
 
-def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> RecordValue:
+def replaced(here: Builder, value: RecordValue, changes: Mapping[str, AnyValue]) -> RecordValue:
     """Return a record with some fields changed; a dataclass is constructed and checked again."""
     unknown = [each for each in changes if each not in value.fields]
     if unknown:
@@ -337,7 +352,7 @@ def replaced(here: Builder, value: RecordValue, changes: Mapping[str, Any]) -> R
     return made
 
 
-BASES = {
+BASES: Final = {
     "pscdsl.Record": "record",
     "typing.NamedTuple": "namedtuple",
     "typing.TypedDict": "typeddict",
@@ -346,6 +361,6 @@ BASES = {
 }
 
 
-def base_kind(base: Any) -> str | None:
+def base_kind(base: AnyValue) -> str | None:
     """Return the kind of record that a base class makes; None for other bases."""
     return BASES.get(base.name) if isinstance(base, Marker) else None

@@ -11,7 +11,7 @@ import ast
 import copy
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, TypeGuard
 from weakref import WeakKeyDictionary
 
 from pscdsl._src.frontend.interpreter.frames import Frame
@@ -20,7 +20,9 @@ from pscdsl._src.frontend.interpreter.places import Frozen, Located, with_cells
 from pscdsl._src.frontend.interpreter.python_numbers import computed, is_number
 from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Marker,
+    Place,
     Poisoned,
     RecordValue,
     describe,
@@ -73,7 +75,7 @@ NOT_IMPLEMENTED: Final = Marker("builtins.NotImplemented")
 MEANINGS[NOT_IMPLEMENTED.name] = NOT_IMPLEMENTED
 
 
-def has(value: Any, name: str) -> bool:
+def has(value: Place, name: str) -> TypeGuard[RecordValue]:
     """Return whether a value is a record whose class defines a method for some syntax."""
     if not isinstance(value, RecordValue) or value.cls.kind == "precord":
         return False
@@ -88,41 +90,45 @@ def has(value: Any, name: str) -> bool:
     return True
 
 
-def called(frame: Frame, node: ast.AST, record: RecordValue, name: str, *args: Any) -> Any:
+def called(frame: Frame, node: ast.AST, record: RecordValue, name: str, *args: Place) -> Place:
     """Call a method of a record; arguments and result may be references."""
-    here, session = frame.here(node), frame.session
-    method = record.cls.attribute(here, record, name)
-    assert isinstance(method, BoundMethod)
-    function = method.function
-    assert isinstance(function, Closure)
+    frame.here(node)
+    session = frame.session
+    method, function = _method(record, name)
     result = function.enter(session, function.bind((record, *args), {}))
     if is_poisoned(result):
         raise Poisoned
     return with_cells(session, result, Frozen(f"comes from `{method.name}`", frame.span(node)))
 
 
-def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """Apply an operator by a record's method; `NotImplemented` if no class defines it."""
+def _method(record: RecordValue, name: str) -> tuple[BoundMethod, Closure]:
+    """Return a method that a record `has`, and its function."""
+    method = record.cls.method(record, name)
+    assert method is not None
+    assert isinstance(method.function, Closure)
+    return method, method.function
+
+
+def binary(frame: Frame, node: ast.AST, name: str, left: Place, right: Place) -> Place:
+    """Apply an operator by a record's method; NOT_IMPLEMENTED if no class defines it."""
     method, reflected = f"__{_NAMES[name]}__", f"__r{_NAMES[name]}__"
-    forward, backward = has(left, method), has(right, reflected)
-    if frame.program is None or not (forward or backward):
-        return NotImplemented
+    if frame.program is None or not (has(left, method) or has(right, reflected)):
+        return NOT_IMPLEMENTED
     refusal = _Refusal(name, left, right)
-    if not isinstance(left, RecordValue):
-        return called(frame, node, right, reflected, _number(frame, name, left, right, refusal))
-    related = isinstance(right, RecordValue) and left.cls in right.cls.ancestry()
-    same = isinstance(right, RecordValue) and right.cls is left.cls
-    if related and not same and backward:
-        raise refusal.because(f"`{reflected}` of a class that derives from the other may go first")
-    if forward:
-        found = called(frame, node, left, method, right)
-        if found is not NOT_IMPLEMENTED:
-            return found
-    elif left.cls.kind not in _PLAIN:
-        raise refusal.because(f"`{left.cls.title}` has an operator of its own")
-    if same or not backward:
-        raise refusal.because("`NotImplemented` is all that is returned")
-    found = called(frame, node, right, reflected, left)
+    found: Place = NOT_IMPLEMENTED
+    same = False
+    if isinstance(left, RecordValue):
+        same = isinstance(right, RecordValue) and right.cls is left.cls
+        if has(right, reflected) and not same and left.cls in right.cls.ancestry():
+            reason = f"`{reflected}` of a class that derives from the other may go first"
+            raise refusal.because(reason)
+        if has(left, method):
+            found = called(frame, node, left, method, right)
+        elif left.cls.kind not in _PLAIN:
+            raise refusal.because(f"`{left.cls.title}` has an operator of its own")
+    if found is NOT_IMPLEMENTED and has(right, reflected) and not same:
+        given = left if isinstance(left, RecordValue) else _number(name, left, right, refusal)
+        found = called(frame, node, right, reflected, given)
     if found is NOT_IMPLEMENTED:
         raise refusal.because("`NotImplemented` is all that is returned")
     return found
@@ -135,7 +141,7 @@ def method_for(name: str) -> str:
     return _MIRRORED[name][0] if name in _MIRRORED else ""
 
 
-def refuse_in_place(left: Any, name: str) -> None:
+def refuse_in_place(left: Place, name: str) -> None:
     """Refuse `+=` on a record whose class defines a method for it."""
     if isinstance(left, RecordValue):
         left.cls.refuse_special(f"__i{_NAMES[name]}__")
@@ -146,8 +152,8 @@ class _Refusal:
     """The refusal of an operation on records."""
 
     name: str
-    left: Any
-    right: Any
+    left: Place
+    right: Place
 
     def because(self, reason: str, instead: str = "") -> Failure:
         """Return the refusal with a reason."""
@@ -163,7 +169,7 @@ class _Refusal:
         )
 
 
-def _number(frame: Frame, name: str, left: Any, right: RecordValue, refusal: _Refusal) -> Any:
+def _number(name: str, left: Place, right: RecordValue, refusal: _Refusal) -> AnyValue:
     """Return the argument of a reflected method for a left operand that is no record."""
     if left.__class__ in (bool, int, float, complex) or isinstance(left, Dim | Number):
         return left
@@ -182,29 +188,29 @@ def _number(frame: Frame, name: str, left: Any, right: RecordValue, refusal: _Re
     return computed(cast(value, PYTHON[kind]), kind)
 
 
-def unary(frame: Frame, node: ast.AST, name: str, operand: Any) -> Any:
-    """Apply a unary operator by a record's method; `NotImplemented` if its class defines none."""
+def unary(frame: Frame, node: ast.AST, name: str, operand: Place) -> Place:
+    """Apply a unary operator by a record's method; NOT_IMPLEMENTED if its class defines none."""
     method = _UNARY.get(name)
     if method is None or frame.program is None or not has(operand, method):
-        return NotImplemented
+        return NOT_IMPLEMENTED
     return _made(called(frame, node, operand, method), method)
 
 
-def _made(found: Any, method: str) -> Any:
+def _made(found: Place, method: str) -> Place:
     if found is NOT_IMPLEMENTED:
         what = f"`NotImplemented` as the result of `{method}`"
         raise Failure(Unsupported(what=what, rewrite="return a value"))
     return found
 
 
-def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
-    """Compare, or evaluate `in`, by a record's method; `NotImplemented` if no class defines it."""
+def compared(frame: Frame, node: ast.AST, name: str, left: Place, right: Place) -> Place:
+    """Compare, or evaluate `in`, by a record's method; NOT_IMPLEMENTED if no class defines it."""
     if frame.program is None:
-        return NotImplemented
+        return NOT_IMPLEMENTED
     if name in ("In", "NotIn"):
         return _contains(frame, node, name, right, left)
     if name not in _MIRRORED:
-        return NotImplemented
+        return NOT_IMPLEMENTED
     method, mirrored = _MIRRORED[name]
     refusal = _Refusal(name, left, right)
     if has(left, method):
@@ -216,21 +222,21 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
     elif has(right, mirrored) and _is_pythons(left):
         found = called(frame, node, right, mirrored, left)
     else:
-        return NotImplemented
+        return NOT_IMPLEMENTED
     if found is NOT_IMPLEMENTED:
         raise refusal.because("`NotImplemented` is returned")
     return found
 
 
-def _is_pythons(value: Any) -> bool:
+def _is_pythons(value: Place) -> bool:
     plain = value.__class__ in (bool, int, float, complex)
     return plain or isinstance(value, Dim | Number) or is_number(value)
 
 
-def _contains(frame: Frame, node: ast.AST, name: str, owner: Any, item: Any) -> Any:
+def _contains(frame: Frame, node: ast.AST, name: str, owner: Place, item: Place) -> Place:
     """Evaluate `item in record` as the truth of the method's result."""
     if not has(owner, "__contains__"):
-        return NotImplemented
+        return NOT_IMPLEMENTED
     found = called(frame, node, owner, "__contains__", item)
     if isinstance(found, Located):
         found = found.load()
@@ -242,7 +248,7 @@ def _contains(frame: Frame, node: ast.AST, name: str, owner: Any, item: Any) -> 
     raise Failure(Unsupported(what=what, rewrite="return a truth value; `not (x in r)` negates it"))
 
 
-def length(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
+def length(frame: Frame, node: ast.AST, record: RecordValue) -> Place:
     """Return `len(record)`."""
     found = called(frame, node, record, "__len__")
     if (found.__class__ is int and found >= 0) or isinstance(found, Dim):
@@ -251,7 +257,7 @@ def length(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
     raise Failure(Unsupported(what=what, rewrite="return an integer, or a size"))
 
 
-def absolute(frame: Frame, node: ast.AST, record: RecordValue) -> Any:
+def absolute(frame: Frame, node: ast.AST, record: RecordValue) -> Place:
     """Return `abs(record)`."""
     return _made(called(frame, node, record, "__abs__"), "__abs__")
 
@@ -263,18 +269,17 @@ _AS_TUPLES: WeakKeyDictionary[Closure, Closure] = WeakKeyDictionary()
 """Methods that return all items in a tuple, by the iterator methods that they replace."""
 
 
-def gone_through(frame: Frame, node: ast.AST, value: Any) -> Any:
+def gone_through(frame: Frame, node: ast.AST, value: Place) -> Place:
     """Return the iterable of a loop; a record with `__iter__` becomes a tuple of its items."""
     if frame.program is None or not has(value, "__iter__"):
         return value
-    record: RecordValue = value
-    method = record.cls.attribute(frame.here(node), record, "__iter__")
-    function = method.function
+    frame.here(node)
+    method, function = _method(value, "__iter__")
     at_once = _AS_TUPLES.get(function)
     if at_once is None:
-        at_once = _AS_TUPLES[function] = _as_tuple(function, record)
+        at_once = _AS_TUPLES[function] = _as_tuple(function, value)
     session = frame.session
-    result = at_once.enter(session, at_once.bind((record,), {}))
+    result = at_once.enter(session, at_once.bind((value,), {}))
     if is_poisoned(result):
         raise Poisoned
     return with_cells(session, tuple(elements(result)), Frozen(f"comes from `{method.name}`"))
@@ -326,7 +331,7 @@ _FIRST: Final = frozenset(
 """Python functions that iterate over their first argument."""
 
 
-def with_items(frame: Frame, node: ast.AST, name: str, args: Sequence[Any]) -> Sequence[Any]:
+def with_items(frame: Frame, node: ast.AST, name: str, args: Sequence[Place]) -> Sequence[Place]:
     """Return the arguments of a Python function, with records that it iterates over as tuples."""
     if name == "builtins.zip":
         return [gone_through(frame, node, each) for each in args]

@@ -49,7 +49,8 @@ class _First:
     function: Applicable
 
     def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        return self.function.apply(here, args, kwargs)[0]
+        found: Any = self.function.apply(here, args, kwargs)
+        return found[0]
 
 
 @dataclass(frozen=True)
