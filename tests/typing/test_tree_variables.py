@@ -115,7 +115,7 @@ def test_generic_records_go_in_and_out() -> None:
 
 def test_a_program_is_made_for_each_kind_of_tree_once() -> None:
     doubled((W, W))
-    programs = doubled.definition._instances  # pyright: ignore[reportPrivateUsage]
+    programs = doubled.definition.elaborations.known
     known = len(programs)
     doubled((np.ones(7, np.float32), np.ones(5, np.float32)))
     assert len(programs) == known

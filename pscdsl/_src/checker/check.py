@@ -173,11 +173,11 @@ def check_module(
             held = Held(definition, *check_definition(definition))
         seen(name, held)
         definition, found, status = held.definition, held.found, held.status
-        entered |= definition.entered
+        entered |= definition.elaborations.entered
         diagnostics.extend(each.replaced(kernel=name) for each in found)
-        revealed.extend(each.replaced(kernel=name) for each in definition.revealed)
+        revealed.extend(each.replaced(kernel=name) for each in definition.elaborations.revealed)
         if status == "ok":
-            examined.update((each.path, each.line) for each in definition.entered)
+            examined.update((each.path, each.line) for each in definition.elaborations.entered)
         place = definition.name_place
         kernels.append(
             KernelReport(
@@ -198,12 +198,14 @@ def check_module(
         loops: tuple[tuple[int, int, str], ...] = ()
         if made is not None:
             seen(each.name, Held(made, found, status))
-            entered |= made.entered
+            entered |= made.elaborations.entered
             loops = _loops(made)
             place, signature, examples = made.name_place, shown(made), _examples(made)
-            revealed.extend(note.replaced(kernel=each.name) for note in made.revealed)
+            revealed.extend(note.replaced(kernel=each.name) for note in made.elaborations.revealed)
             if status == "ok":
-                examined.update((entered.path, entered.line) for entered in made.entered)
+                examined.update(
+                    (entered.path, entered.line) for entered in made.elaborations.entered
+                )
         kernels.append(
             KernelReport(
                 *(each.name, place.path, place.line, place.column, status, signature),
@@ -318,7 +320,7 @@ def _loops(definition: Definition) -> tuple[tuple[int, int, str], ...]:
     return tuple(
         sorted(
             (line, column, _either([*texts]))
-            for (path, line, column), texts in definition.loops.items()
+            for (path, line, column), texts in definition.elaborations.loops.items()
             if path == own
         )
     )

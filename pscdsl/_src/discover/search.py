@@ -145,13 +145,13 @@ class Trials:
     def one(self, definition: Definition, choice: Choice) -> TrialResult:
         """Try one choice of a signature."""
         self.count += 1
-        before = definition.steps
+        before = definition.elaborations.steps
         try:
             program = definition.instance(choice)
             return TrialResult(program, definition.warnings(choice))
         except Failure as failure:
             found = failure.diagnostics or self._internal("nothing was found")
-            return TrialResult(None, found, frozenset(definition.counters))
+            return TrialResult(None, found, frozenset(definition.elaborations.counters))
         except Excluded as excluded:
             return TrialResult(None, (excluded.finding,))
         except Poisoned:
@@ -184,7 +184,7 @@ class Trials:
         for choice in choices:
             if self.exhausted:
                 return False
-            before = definition.steps
+            before = definition.elaborations.steps
             try:
                 definition.instance(choice)
                 accepted += 1
@@ -199,8 +199,8 @@ class Trials:
 
     def _count(self, definition: Definition, before: int) -> None:
         """Count the work of one choice; none if it had been elaborated."""
-        if definition.steps > before:
-            self.work += definition.steps - before + self.nodes
+        if definition.elaborations.steps > before:
+            self.work += definition.elaborations.steps - before + self.nodes
 
     def refused(
         self,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from threading import get_ident
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from pscdsl._src.frontend.interpreter.calls import with_origins
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import (
     MAX_STEPS,
+    Assigned,
     Frame,
     Session,
     require_program,
@@ -43,11 +44,11 @@ from pscdsl._src.frontend.interpreter.writing import (
     with_written,
     written_cells,
 )
-from pscdsl._src.frontend.known_numbers import STEPS, settled
+from pscdsl._src.frontend.known_numbers import STEPS, Problems, settled
 from pscdsl._src.frontend.text.bindings import bound_value, lost_result, parameters, says_none
 from pscdsl._src.frontend.text.source import Source, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import POISON, Here, Poisoned
+from pscdsl._src.frontend.values import POISON, AnyValue, Array, Here, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
@@ -108,6 +109,50 @@ class Excluded(Exception):
         self.finding = finding
 
 
+@dataclass
+class Elaboration:
+    """The typed program for a choice, and what callers and the checker ask of it."""
+
+    program: Function
+    warnings: tuple[Diagnostic, ...] = ()
+    """The warnings of its elaboration."""
+    lints: tuple[Diagnostic, ...] | None = None
+    """The warnings about the program; None until they are asked for."""
+    numbers: Sequence[bool] = ()
+    """For each leaf of the results, whether it is a Python number; empty if none is."""
+    counts: bool = False
+    """Whether an argument gives the number of a loop's steps."""
+    shows_arguments: bool = False
+    """Whether a call's result may show an argument, or hold one."""
+
+
+@dataclass
+class Elaborations:
+    """All elaborations of a kernel; a changed copy of its definition begins without any."""
+
+    known: dict[Choice, Elaboration | Failure | Excluded] = field(
+        default_factory=dict[Choice, Elaboration | Failure | Excluded]
+    )
+    active: set[Choice] = field(default_factory=set[Choice])
+    settling: dict[int, Signature] = field(default_factory=dict[int, Signature])
+    """The signature as declared, while its static parameters are being settled, by thread."""
+    inherited: dict[RecordName, Definition] = field(default_factory=dict[RecordName, "Definition"])
+    """The same method of classes that derive from its class."""
+    steps: int = 0
+    """The work so far."""
+    counters: set[Counter] = field(default_factory=set[Counter])
+    """The counters of its loops, as sizes."""
+    revealed: list[RevealedType] = field(default_factory=list[RevealedType])
+    assigned: list[Assigned] = field(default_factory=list[Assigned])
+    """The bindings of names in each elaboration."""
+    entered: set[Span] = field(default_factory=set[Span])
+    """The functions that were elaborated into it, itself included."""
+    loops: dict[tuple[str, int, int], dict[str, None]] = field(
+        default_factory=dict[tuple[str, int, int], dict[str, None]]
+    )
+    """A sentence about each loop, by path, line and column."""
+
+
 class Definition:
     """A kernel: a function, its declared types, and its elaborations.
 
@@ -124,58 +169,34 @@ class Definition:
         self.name = closure.name
         self.most_steps = MAX_STEPS
         """The most work of one elaboration."""
-        self.steps = 0
-        """The work of its elaborations so far."""
-        self.counters: set[Counter] = set()
-        """The counters of its loops, as sizes."""
-        self._numbers: dict[Choice, list[bool]] = {}
-        """For each leaf of the results, whether it is a Python number."""
-        self._counting: set[Choice] = set()
-        """The choices for which an argument gives the number of a loop's steps."""
+        self.elaborations = Elaborations()
         self._given_facts = tuple(facts)
-        self._settling: dict[int, Signature] = {}
-        """The signature as declared, while its static parameters are being settled."""
         self._signature: Signature | Failure | None = signature
-        self._instances: dict[Choice, Function | Failure | Excluded] = {}
-        self._warnings: dict[Choice, tuple[Diagnostic, ...]] = {}
-        self._linted: dict[Choice, tuple[Diagnostic, ...]] = {}
-        self.revealed: list[RevealedType] = []
-        self.assigned: list[Mapping[Any, Any]] = []
-        """The bindings of names in each elaboration; see `Program.assigned`."""
-        self.entered: set[Span] = set()
-        """The functions that were elaborated into it, itself included."""
-        self.loops: dict[tuple[str, int, int], dict[str, None]] = {}
-        """A sentence about each loop, by path, line and column."""
-        self._active: set[Choice] = set()
-        self.donate: tuple[object, ...] = ()
+        self.donate: tuple[AnyValue, ...] = ()
         """The parameters whose memory may be reused for results."""
-        self.budget: tuple[object, ...] = ()
+        self.budget: tuple[AnyValue, ...] = ()
         """Bounds on its cost, without those in comments."""
         self.method_of = ""
         """The class of its first parameter, if that has no type."""
         self._inherited_by: RecordClass | None = None
         """The class whose instance the first parameter is, if it is not the one above."""
-        self._inherited: dict[RecordName, Definition] = {}
-        """The same method of classes that derive from its class."""
         self.proven: Signature | None = None
         """The signature with the static integers that were checked as sizes, for all their values.
         """
         self.fast_math = False
         """Whether it may be computed by the laws of real numbers."""
-        self.writes: tuple[object, ...] = ()
+        self.writes: tuple[AnyValue, ...] = ()
         """The parameters that it writes, whose final contents are further results."""
-        self._shows_arguments: set[Choice] = set()
-        """The choices for which a call's result may show an argument, or hold one."""
 
     def with_options(
         self,
-        donate: object = None,
-        budget: object = None,
+        donate: AnyValue = None,
+        budget: AnyValue = None,
         fast_math: bool | None = None,
-        writes: object = None,
+        writes: AnyValue = None,
     ) -> Self:
         """Return a copy with the given `donate`, `budget`, `fast_math` and `writes`."""
-        made = copy(self)
+        made = self._with_signature(self._signature)
         if writes is not None:
             if self.writes or type(self) is not Definition:
                 problem = "takes `writes` where it makes a kernel of a function, and nowhere else"
@@ -185,13 +206,10 @@ class Definition:
         made.donate = self.donate if donate is None else named(donate)
         made.budget = self.budget if budget is None else named(budget)
         made.fast_math = self.fast_math if fast_math is None else fast_math
-        made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
-        made._numbers, made._inherited, made._counting = {}, {}, set()
-        made._shows_arguments = set()
         return made
 
     @property
-    def defaults(self) -> Mapping[str, Any]:
+    def defaults(self) -> Mapping[str, AnyValue]:
         """The values of parameters with a default."""
         return self.closure.defaults
 
@@ -240,16 +258,16 @@ class Definition:
     def signature(self) -> Signature:
         """The declared signature; a Failure if it is not a proper one."""
         if self._signature is None:
-            thread = get_ident()
-            if thread in self._settling:
-                return self._settling[thread]  # the kernel calls itself
+            thread, settling = get_ident(), self.elaborations.settling
+            if thread in settling:
+                return settling[thread]  # the kernel calls itself
             try:
-                self._settling[thread] = self._read_signature()
-                self._signature = self._with_known(self._settling[thread])
+                settling[thread] = self._read_signature()
+                self._signature = self._with_known(settling[thread])
             except Failure as failure:
                 self._signature = failure
             finally:
-                self._settling.pop(thread, None)
+                settling.pop(thread, None)
         if isinstance(self._signature, Failure):
             raise self._signature
         return self._signature
@@ -333,11 +351,7 @@ class Definition:
 
         These are the values that elaboration needs, and those that are sizes in the signature.
         """
-
-        def elaborate(tried: Signature) -> Callable[[Choice], frozenset[object] | None]:
-            return self._with_signature(tried)._problems
-
-        return settled(signature, elaborate)
+        return settled(signature, lambda tried: self._with_signature(tried)._problems)
 
     def of_class(self, cls: RecordClass) -> Definition:
         """Return the method for a class that may derive from its own.
@@ -351,27 +365,23 @@ class Definition:
         own = self._class(self.frame())
         if own is None or own.name == cls.name:
             return self
-        made = self._inherited.get(cls.name)
+        inherited = self.elaborations.inherited
+        made = inherited.get(cls.name)
         if made is None:
-            made = self._inherited[cls.name] = self._with_signature(None)
+            made = inherited[cls.name] = self._with_signature(None)
             made._inherited_by = cls
         return made
 
-    def _with_signature(self, signature: Signature | None) -> Definition:
+    def _with_signature(self, signature: Signature | Failure | None) -> Self:
         """Return a copy with another signature and no elaborations."""
         made = copy(self)
-        made._signature = signature
-        made.revealed, made.entered, made.loops, made.steps = [], set(), {}, 0
-        made.assigned = []
-        made._instances, made._warnings, made._linted, made._active = {}, {}, {}, set()
-        made._numbers, made._inherited, made._counting = {}, {}, set()
-        made._shows_arguments = set()
+        made._signature, made.elaborations = signature, Elaborations()
         return made
 
-    def _problems(self, choice: Choice) -> frozenset[object] | None:
+    def _problems(self, choice: Choice) -> Problems | None:
         """Return the errors for a choice; None if a precondition excludes it."""
         try:
-            self.instance(choice)
+            counts = self.elaboration(choice).counts
         except Failure as failure:
             return frozenset(
                 [(each.code, each.span) for each in failure.diagnostics if _is_error(each)]
@@ -380,7 +390,7 @@ class Definition:
             return None
         except Poisoned:
             return frozenset({None})
-        return frozenset({STEPS}) if choice in self._counting else frozenset()
+        return frozenset({STEPS}) if counts else frozenset()
 
     def _own_class(self, frame: Frame) -> Spec | None:
         """Return the type of a method's first parameter: its class with the sizes it names."""
@@ -410,19 +420,22 @@ class Definition:
 
     def instance(self, choice: Choice) -> Function:
         """Return the typed program for a choice; a Failure with all findings if there is none."""
-        found = self._instances.get(choice)
+        return self.elaboration(choice).program
+
+    def elaboration(self, choice: Choice) -> Elaboration:
+        """Return the elaboration for a choice; a Failure with all findings if there is none."""
+        known, active = self.elaborations.known, self.elaborations.active
+        found = known.get(choice)
         if found is None:
-            self._active.add(choice)
+            active.add(choice)
             try:
                 found = self._elaborate(choice)
-            except Failure as failure:
-                found = failure
-            except Excluded as excluded:
-                found = excluded
+            except (Failure, Excluded) as problem:
+                found = problem
             finally:
-                self._active.discard(choice)
-            self._instances[choice] = found
-        if isinstance(found, Function):
+                active.discard(choice)
+            known[choice] = found
+        if isinstance(found, Elaboration):
             return found
         raise found
 
@@ -430,35 +443,34 @@ class Definition:
         """Return the warnings about an instance that is nevertheless a program."""
         from pscdsl._src.analysis.warnings import findings  # a call is not warned
 
-        program, source = self._instances.get(choice), self.source
-        if not isinstance(program, Function):
+        known = self.elaborations.known.get(choice)
+        if not isinstance(known, Elaboration):
             return ()
-        if choice not in self._linted:
-            self._linted[choice] = tuple(
+        if known.lints is None:
+            program, declared = known.program, self.signature.result is not None
+            known.lints = tuple(
                 [
                     each.replaced(spelling=spelled(program.parameters, self.signature))
-                    for each in findings.warnings(
-                        program, source, declared=self.signature.result is not None
-                    )
+                    for each in findings.warnings(program, self.source, declared=declared)
                 ]
             )
-        return self._warnings.get(choice, ()) + self._linted[choice]
+        return known.warnings + known.lints
 
-    def _elaborate(self, choice: Choice) -> Function:
+    def _elaborate(self, choice: Choice) -> Elaboration:
         # Statements may call kernels.
         from pscdsl._src.frontend.interpreter.statements import Widened
 
-        facts = self._assumed(choice)
+        facts, kept = self._assumed(choice), self.elaborations
         decided: dict[Site, DType] = {}
         while True:
-            loops = {place: {**texts} for place, texts in self.loops.items()}
-            revealed, assigned = len(self.revealed), len(self.assigned)
+            loops = {place: {**texts} for place, texts in kept.loops.items()}
+            revealed, assigned = len(kept.revealed), len(kept.assigned)
             found: Mapping[Site, DType]
             program = Program(facts, self.default_dtypes(choice), decided)
             try:
-                function = self._elaborate_under(choice, program)
+                elaboration = self._elaborate_under(choice, program)
                 if not program.found:
-                    return function
+                    return elaboration
                 raise Decided(program.found)
             except Failure:
                 if not program.found:
@@ -470,9 +482,9 @@ class Definition:
             except Decided as seen:
                 found = seen.dtypes
             decided.update(found)  # each site once
-            self.loops = loops
-            del self.revealed[revealed:]
-            del self.assigned[assigned:]
+            kept.loops = loops
+            del kept.revealed[revealed:]
+            del kept.assigned[assigned:]
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
         """Return the default dtypes of the signature; `float` has 64 bits there."""
@@ -497,8 +509,8 @@ class Definition:
                 raise Excluded(AssertionFails(condition=str(given)).at(self.head))
         return Assumptions(tuple(facts))
 
-    def _elaborate_under(self, choice: Choice, program: Program) -> Function:
-        signature = self.signature
+    def _elaborate_under(self, choice: Choice, program: Program) -> Elaboration:
+        signature, kept = self.signature, self.elaborations
         types = Instantiation(choice)
         try:
             donated(signature, self.donate)
@@ -506,7 +518,7 @@ class Definition:
             raise failure.at(self.head) from None
         session = Session(program, self.closure, self.most_steps)
         entry = program.current
-        arguments: dict[str, Any] = {}
+        arguments: dict[str, AnyValue] = {}
         declared: list[tuple[str, Type]] = []
         params: list[Value] = []
         for parameter in signature.parameters:
@@ -532,15 +544,13 @@ class Definition:
         except Poisoned:
             result = POISON
         finally:
-            if session.counts_given:
-                self._counting.add(choice)
-            self.steps += session.steps
-            self.counters.update(program.counters.values())
-            self.revealed.extend(program.revealed)
-            self.assigned.append(program.assigned)
-            self.entered |= session.entered
+            kept.steps += session.steps
+            kept.counters.update(program.counters.values())
+            kept.revealed.extend(program.revealed)
+            kept.assigned.append(session.assigned)
+            kept.entered |= session.entered
             for place, text in session.loops.items():
-                self.loops.setdefault((place.path, place.line, place.column), {})[text] = None
+                kept.loops.setdefault((place.path, place.line, place.column), {})[text] = None
             session.findings[:] = _spelled(session.findings, declared, signature, types)
         spec = own_result(signature)
         if spec is not None:
@@ -575,18 +585,18 @@ class Definition:
             lost = lost_result(self.closure.source, self.name, self.closure.node)
             if lost is not None:
                 raise Failure(*session.findings, lost)
-        self._numbers[choice] = [
+        numbers = [
             isinstance(each, PythonNumber) and value.dtype is each.dtype
             for each, value in zip(found, results, strict=True)
         ]
+        shows = False
         if cells:
             void = isinstance(tree, NoneType) if spec is None else isinstance(spec, NoneSpec)
             contents = final_contents(program, cells, dict(declared))
             tree = with_written(None if void else tree, [each.type for each in contents])
             results = [*results, *contents]
-            self._numbers[choice] += [False] * len(contents)
-            if shows_arguments(session, cells):
-                self._shows_arguments.add(choice)
+            numbers += [False] * len(contents)
+            shows = shows_arguments(session, cells)
         body, _ = entry.finish(params, results)
         dims = dict.fromkeys(name for name in signature.size_names() if name in known)
         dims.update(dict.fromkeys(sorted(known)))
@@ -605,15 +615,16 @@ class Definition:
             raise Failure(*session.findings, *reused)
         vain = in_vain(function, signature, self.donate) if self.donate else ()
         unwritten = never_written(signature, function, cells) if cells else ()
-        self._warnings[choice] = (*session.findings, *vain, *unwritten)
-        return function
+        warnings = (*session.findings, *vain, *unwritten)
+        return Elaboration(function, warnings, None, numbers, session.counts_given, shows)
 
-    def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
+    def _run(self, session: Session, arguments: dict[str, AnyValue]) -> AnyValue:
         """Return the result of the body, given its arguments by name."""
         result = self.closure.enter(session, arguments)
         session.result_cells = frozenset([c for each in located_in(result) for c in each.cells()])
         try:
-            return load(result)
+            value: AnyValue = load(result)
+            return value
         except Failure as failure:
             program = session.program
             place = None if program is None else program.return_span
@@ -640,7 +651,7 @@ class Definition:
         )
 
     def _result(
-        self, program: Program, found: list[Value | Weak], tree: Type, wanted: Type | None
+        self, program: Program, found: list[Array], tree: Type, wanted: Type | None
     ) -> tuple[list[Value], Type]:
         """Return the results in their declared types, checked."""
         if wanted is None:
@@ -699,14 +710,14 @@ class Definition:
         return (Label(self.closure.source.span(node.returns), "declared here"),)
 
     def matched(
-        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
     ) -> tuple[Match, list[Value]]:
         """Match the signature with the arguments of a call; return the match and the arrays."""
         signature = self.signature
         bound = self.closure.bind(args, kwargs)
         types: dict[str, Type] = {}
         operands: list[Value] = []
-        chosen: dict[str, Any] = {}
+        chosen: dict[str, DType] = {}
         for parameter in signature.parameters:
             value = bound[parameter.name]
             if isinstance(parameter.spec, StaticSpec):
@@ -717,37 +728,40 @@ class Definition:
             types[parameter.name] = tree
         return match(signature, types, here.facts), operands
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Apply to a call in another kernel, which stays a call."""
         return self.called(here, args, kwargs)[0]
 
     def called(
-        self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[Any, bool]:
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> tuple[AnyValue, bool]:
         """Return the result of a call, and whether others may hold its arguments after it."""
         here = require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)
-        if fit.choice in self._active:
+        if fit.choice in self.elaborations.active:
             raise Failure(RecursiveKernel(function=self.name))
         try:
-            callee = self.instance(fit.choice)
+            elaboration = self.elaboration(fit.choice)
         except Failure as failure:
             return self._declared_result(here, fit, failure), True
         except Excluded as excluded:
             raise Failure(excluded.finding.relocated(here.program.span)) from None
+        callee = elaboration.program
         sizes = {name: fit.sizes[name] for name in callee.dims}
         self._require(here, callee, sizes, operands)
         call = Call(callee, tuple(sizes.items()))
         results = here.bind(call, operands)
         assert callee.result is not None
-        numbers = self._numbers.get(fit.choice, [False] * len(results))
+        numbers = elaboration.numbers or [False] * len(results)
         given = [
             PythonNumber(result) if is_number else result
             for result, is_number in zip(results, numbers, strict=True)
         ]
-        return unflatten(callee.result, iter(given)), fit.choice in self._shows_arguments
+        return unflatten(callee.result, iter(given)), elaboration.shows_arguments
 
-    def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> Any:
+    def _declared_result(self, here: Builder, fit: Match, failure: Failure) -> AnyValue:
         """Return a value of the declared result of a wrong kernel, so that callers are checked."""
         session_of(here).report(failure)
         signature = self.signature
@@ -757,7 +771,7 @@ class Definition:
         return unflatten(tree, (zeros(here, leaf) for leaf in leaves(tree)))
 
     def _require(
-        self, here: Builder, callee: Function, sizes: Mapping[str, Any], operands: Sequence[Value]
+        self, here: Builder, callee: Function, sizes: Mapping[str, Size], operands: Sequence[Value]
     ) -> None:
         """Prove the callee's preconditions; report unproven ones, then assume them."""
         facts = here.facts
@@ -825,7 +839,7 @@ def _is_error(finding: Diagnostic) -> bool:
     return finding.severity is Severity.ERROR
 
 
-def sizes_in(value: object) -> frozenset[str]:
+def sizes_in(value: AnyValue) -> frozenset[str]:
     """Return the names of the sizes that a static value consists of."""
     if isinstance(value, Dim):
         return names(value)

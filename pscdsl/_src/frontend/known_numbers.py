@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from pscdsl.typing.signatures import ArraySpec, Choice, Signature, StaticSpec
+from pscdsl.typing.diagnostics import Span
+from pscdsl.typing.signatures import ArraySpec, Choice, Signature, Spec, StaticSpec
 from pscdsl.typing.static_values import Instance
 
-SAMPLES: Final[dict[type, tuple[object, ...]]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
+SAMPLES: Final[dict[type, tuple[int, ...]]] = {bool: (False, True), int: (0, 1, 2, 3, 4)}
 """The sample values for static parameters without a specification of their values."""
 _NUMBERS: Final = (2, 3, 1, 4, 0, 8)
 """The integers that are tried, the next one where a precondition excludes the one before."""
@@ -26,7 +27,8 @@ _CLASSES: Final[dict[str, type]] = {"int": int, "bool": bool}
 STEPS: Final = "steps"
 """A problem that is no error: a gradient cannot pass through a loop with a dynamic step count."""
 
-Problems: TypeAlias = frozenset[object]
+Problems: TypeAlias = frozenset[tuple[str, Span] | str | None]
+"""The code and the place of each error; None stands for one that was reported elsewhere."""
 Elaborate: TypeAlias = Callable[[Signature], Callable[[Choice], Problems | None]]
 """The errors of a kernel with a signature, for a choice; None if a precondition excludes it."""
 
@@ -73,6 +75,7 @@ def _needed(signature: Signature, numbers: dict[str, type], elaborate: Elaborate
 
 
 def _problems(signature: Signature, static: frozenset[str], elaborate: Elaborate) -> Problems:
+    none: Problems = frozenset()
     for number in _NUMBERS:
         tried = _with_static(signature, static, {**SAMPLES, int: (number,)})
         choices = tried.choices() or []
@@ -80,12 +83,12 @@ def _problems(signature: Signature, static: frozenset[str], elaborate: Elaborate
         kernel = elaborate(tried)
         found = [problems for each in choices[::step] if (problems := kernel(each)) is not None]
         if found:
-            return frozenset[object]().union(*found)
-    return frozenset()
+            return none.union(*found)
+    return none
 
 
 def _with_static(
-    signature: Signature, static: frozenset[str], samples: dict[type, tuple[object, ...]]
+    signature: Signature, static: frozenset[str], samples: dict[type, tuple[int, ...]]
 ) -> Signature:
     return replace(
         signature,
@@ -98,7 +101,7 @@ def _with_static(
     )
 
 
-def _static(spec: object, samples: dict[type, tuple[object, ...]]) -> StaticSpec:
+def _static(spec: Spec, samples: dict[type, tuple[int, ...]]) -> StaticSpec:
     assert isinstance(spec, ArraySpec)
     cls = _CLASSES[spec.python]
     return StaticSpec(spec.python, samples[cls], Instance(cls))

@@ -116,8 +116,6 @@ class Program:
         """Lines and types that `reveal_type` was asked for."""
         self.names: dict[Var, str] = {}
         """The first name of each variable in the code."""
-        self.assigned: dict[object, tuple[object, object]] = {}
-        """The names bound in the code: by target, its source and the last value."""
         self.origins: dict[Equation, Origin] = {}
         """The origins of derivatives and batches, by their first equations."""
         self.return_span: Span | None = None

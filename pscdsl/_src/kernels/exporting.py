@@ -75,7 +75,7 @@ def _spans(definition: Definition, programs: Iterable[Function]) -> Iterator[Spa
     while isinstance(definition, DerivedDefinition):
         definition = definition.base
         yield definition.span
-    yield from definition.entered
+    yield from definition.elaborations.entered
     seen: set[Function] = set()
     due = list(programs)
     while due:

@@ -45,7 +45,7 @@ def typed_names(checked: Checked) -> list[Typed]:
     for _, definition in checked.kernels:
         types: dict[ast.Name, dict[str, None]] = {}
         sources: dict[ast.Name, Source] = {}
-        for elaboration in definition.assigned:
+        for elaboration in definition.elaborations.assigned:
             for node, (source, value) in elaboration.items():
                 sources[node] = source
                 types.setdefault(node, {}).update(dict.fromkeys(_type_of(value)))

@@ -75,7 +75,7 @@ def assign(frame: Frame, target: ast.expr, value: Any) -> None:
             adopt_all(frame.session, value, Frozen("this call did not make"))
             seen = value.seen() if isinstance(value, Located) else value
             frame.program.named(target.id, seen)
-            frame.program.assigned[target] = frame.source, seen
+            frame.session.assigned[target] = frame.source, seen
         frame.names[target.id] = value
     elif isinstance(target, ast.Tuple | ast.List):
         _unpack(frame, target, value)

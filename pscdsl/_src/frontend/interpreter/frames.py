@@ -7,11 +7,11 @@ import inspect
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from pscdsl._src.frontend.interpreter.places import Cell, Change, Ref, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
-from pscdsl._src.frontend.values import POISON, Here, Poisoned, is_traced, require_small
+from pscdsl._src.frontend.values import POISON, AnyValue, Here, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl.typing.assumptions import Verdict
 from pscdsl.typing.codes.element_types import DtypesDiffer
@@ -343,6 +343,10 @@ def inner_block(here: Builder) -> Generator[Builder]:
             session.outside = outside
 
 
+Assigned: TypeAlias = dict[ast.Name, tuple[Source, AnyValue]]
+"""The names bound in the code: by target, its source and the last value."""
+
+
 class Session:
     """One elaboration.  Without a program it can only compute static values."""
 
@@ -370,6 +374,8 @@ class Session:
         """Whether the class arguments of `isinstance` are being read."""
         self.entered: set[Span] = set()
         """The functions that were elaborated."""
+        self.assigned: Assigned = {}
+        """The names that were bound."""
         self.steps = 0
         self.data = 0
         self.ledger = Ledger()

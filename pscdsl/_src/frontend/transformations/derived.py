@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.frontend.arguments import default_fit, result_problems
-from pscdsl._src.frontend.definitions import Definition, Excluded
+from pscdsl._src.frontend.definitions import Definition, Elaboration, Excluded
 from pscdsl._src.frontend.interpreter.frames import Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.text.source import Source
@@ -18,7 +18,7 @@ from pscdsl._src.frontend.transformations.derivatives import jvp_, spec_of_type,
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import Here, Poisoned
+from pscdsl._src.frontend.values import AnyValue, Here, Poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl.typing.array_types import NONE, Type, leaves, paths
@@ -38,7 +38,7 @@ def elaborate(
     choice: Choice,
     name: str,
     extra: Sequence[tuple[str, Type]],
-    run: Callable[[Builder, list[Any], list[Any]], Any],
+    run: Callable[[Builder, list[AnyValue], list[AnyValue]], AnyValue],
 ) -> Function:
     """Return the program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
 
@@ -50,8 +50,8 @@ def elaborate(
     here = program.current
     params: list[Value] = []
 
-    def given(declared: Sequence[tuple[str, Type]]) -> list[Any]:
-        values: list[Any] = []
+    def given(declared: Sequence[tuple[str, Type]]) -> list[AnyValue]:
+        values: list[AnyValue] = []
         for called, tree in declared:
             own = [Value(here, Var(leaf, called + path)) for path, leaf in paths(tree)]
             params.extend(own)
@@ -98,7 +98,7 @@ class DirectionalKernel(Definition):
         """The kernel's signature without its result, which the program gives."""
         return replace(self.base.signature, name=self.name, result=None, writes=())
 
-    def _elaborate(self, choice: Choice) -> Function:
+    def _elaborate(self, choice: Choice) -> Elaboration:
         instance = self.base.instance(choice)
         if self.mode == "jvp":
             wanted = [(f"d_{name}", tangent_tree(tree)) for name, tree in instance.parameters]
@@ -108,7 +108,7 @@ class DirectionalKernel(Definition):
         taken = {name for name, _ in instance.parameters}
         extra = [(_free(name, taken), tree) for name, tree in wanted if _is_there(tree)]
 
-        def run(here: Builder, args: list[Any], more: list[Any]) -> Any:
+        def run(here: Builder, args: list[AnyValue], more: list[AnyValue]) -> AnyValue:
             given = iter(more)
             moves = [
                 next(given) if _is_there(tree) else unflatten(tree, iter(())) for _, tree in wanted
@@ -116,10 +116,10 @@ class DirectionalKernel(Definition):
             function = _ByPosition(self.base)
             if self.mode == "jvp":
                 return jvp_(here, function, tuple(args), tuple(moves))
-            value, back = vjp(here, function, *args)
+            value, back, *_ = vjp(here, function, *args)
             return value, back.apply(here, moves, {})
 
-        return elaborate(self.base, choice, self.name, extra, run)
+        return Elaboration(elaborate(self.base, choice, self.name, extra, run))
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,9 @@ class _ByPosition:
     def signature(self) -> Signature:
         return self.kernel.signature
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         parameters = self.signature.parameters
         pairs = list(zip(parameters, args, strict=True))
         first = [value for each, value in pairs if not each.keyword_only]
@@ -236,9 +238,9 @@ class DerivedDefinition(Definition):
     def _programs(self, signature: Signature) -> list[tuple[Choice, Function]]:
         found: list[tuple[Choice, Function]] = []
         for choice in signature.choices() or ():
-            instance = self._instances.get(choice)
-            if isinstance(instance, Function):
-                found.append((choice, instance))
+            elaboration = self.elaborations.known.get(choice)
+            if isinstance(elaboration, Elaboration):
+                found.append((choice, elaboration.program))
         return found
 
     def _assumed(self, choice: Choice) -> Assumptions:
@@ -289,11 +291,11 @@ class DerivedDefinition(Definition):
         )
 
     @property
-    def defaults(self) -> Mapping[str, Any]:
+    def defaults(self) -> Mapping[str, AnyValue]:
         """The values of parameters that are not given."""
         return {**super().defaults, **dict.fromkeys(self.left_out)}
 
-    def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
+    def _run(self, session: Session, arguments: dict[str, AnyValue]) -> AnyValue:
         assert session.program is not None
         given = list(self.signature.parameters)
         absent = [each for each in given if arguments[each.name] is None]
@@ -317,7 +319,9 @@ class DerivedDefinition(Definition):
         says = "" if self.made is None else "is made here"
         return self.transformed.applied(session.program.current, args, kwargs, says)
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Apply the transformation at the place of the call in a kernel."""
         return self.transformed.apply(here, args, kwargs)
 
@@ -347,7 +351,7 @@ def derived_kernel(transformed: Transformed) -> Definition | Transformed:
     found = derived(transformed)
     if found is not None:
         return found
-    inner: object = transformed
+    inner: AnyValue = transformed
     while isinstance(inner, Transformed | RuledFunction):
         inner = inner.function
     if isinstance(inner, Closure):
@@ -355,7 +359,7 @@ def derived_kernel(transformed: Transformed) -> Definition | Transformed:
     return transformed
 
 
-def signed(function: object) -> Definition | None:
+def signed(function: AnyValue) -> Definition | None:
     """Return the kernel whose signature a function has; None if its parameters are undeclared."""
     if isinstance(function, Definition):
         return function
