@@ -77,7 +77,7 @@ class Outside:
             text = f"psc.tree.{self.name}: a tree of arrays holds {found}"
             raise ArgumentError(text) from None
 
-    def node(self, value: Any) -> Node | None:
+    def node(self, value: Any) -> Node[Any] | None:
         """What a tuple, list, record, map or vector holds."""
         if value is None:
             return Node((), lambda _: NONE, lambda _: None)
@@ -121,7 +121,7 @@ def _class_of(value: object) -> type[Any]:
     return type(value)
 
 
-def flat(name: str, tree: Any) -> Flat:
+def flat(name: str, tree: Any) -> Flat[Any]:
     """The leaves of a tree, and its type."""
     return flattened(Outside(name), tree)
 

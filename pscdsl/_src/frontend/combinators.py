@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pscdsl._src.frontend.interpreter.frames import inner_block
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
@@ -20,7 +20,7 @@ from pscdsl._src.frontend.trees import (
     strong,
     unflatten,
 )
-from pscdsl._src.frontend.values import Applicable, Here, Poison, Poisoned, describe
+from pscdsl._src.frontend.values import AnyValue, Applicable, Array, Poison, Poisoned, describe
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
@@ -62,7 +62,9 @@ from pscdsl.typing.unify import Difference, array_difference, repair, structure_
 # `cond` and `switch`.
 
 
-def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any) -> Any:
+def cond(
+    here: Builder, pred: AnyValue, true_fun: AnyValue, false_fun: AnyValue, *operands: AnyValue
+) -> AnyValue:
     """Return `true_fun(*operands)` if `pred` else `false_fun(*operands)`; run only one."""
     branches = [applicable(each, "psc.cond") for each in (false_fun, true_fun)]
     if isinstance(pred, bool):
@@ -72,7 +74,7 @@ def cond(here: Builder, pred: Any, true_fun: Any, false_fun: Any, *operands: Any
     return _branches(here, "psc.cond", predicate, branches, operands, names)
 
 
-def switch(here: Builder, index: Any, branches: Any, *operands: Any) -> Any:
+def switch(here: Builder, index: AnyValue, branches: AnyValue, *operands: AnyValue) -> AnyValue:
     """Return `branches[index](*operands)`, with the index clamped to the number of branches."""
     functions = [applicable(each, "psc.switch") for each in items_of(branches)]
     if not functions:
@@ -107,14 +109,14 @@ def _branches(
     construct: str,
     index: Value,
     functions: Sequence[Applicable],
-    operands: Sequence[Any],
+    operands: Sequence[AnyValue],
     names: Sequence[str],
-) -> Any:
+) -> AnyValue:
     program = here.program
     span = program.span
     wanted: list[DType] | None = None
-    open_: list[list[Value | Weak]] = []
-    traced: list[tuple[Builder, list[Value | Weak], Type]] = []
+    open_: list[list[Array]] = []
+    traced: list[tuple[Builder, list[Array], Type]] = []
     for _ in range(MAX_ROUNDS):
         attempt = Attempt(program)
         traced = []
@@ -122,7 +124,7 @@ def _branches(
             with inner_block(here) as inner:
                 result = function.apply(inner, operands, {})
                 found, tree = flatten_plainly(inner, result, f"a branch of `{construct}`")
-                leaves: list[Value | Weak] = found
+                leaves: list[Array] = found
                 if wanted is not None:
                     leaves = [at(v, d) for v, d in zip(found, wanted, strict=True)]
                 traced.append((inner, leaves, tree))
@@ -159,7 +161,7 @@ def join_branches(
     here: Builder,
     span: Span,
     construct: str,
-    traced: Sequence[tuple[Builder, list[Value | Weak], Type]],
+    traced: Sequence[tuple[Builder, list[Array], Type]],
     names: Sequence[str],
 ) -> list[DType]:
     """Return the dtype of each result leaf; a Failure where branches differ."""
@@ -229,7 +231,7 @@ def _same_structure(place: Difference) -> str:
 
 
 def bind_branches(
-    here: Builder, index: Value, traced: Sequence[tuple[Builder, list[Value | Weak], Type]]
+    here: Builder, index: Value, traced: Sequence[tuple[Builder, list[Array], Type]]
 ) -> tuple[Value, ...]:
     """Make every branch take the same captured values, then append the equation."""
     finished: list[tuple[Builder, list[Value]]] = []
@@ -250,10 +252,7 @@ def bind_branches(
     return here.bind(Switch(tuple(blocks)), (index, *(Value(here, var) for var in captured)))
 
 
-# `scan`, `map`, `fori_loop`, `while_loop`, `associative_scan` and `map_reduce`.
-
-
-# `scan`, `map`, `fori_loop`, `while_loop`.
+# `scan`, `map`, `fori_loop` and `while_loop`.
 
 
 def chosen(weak: Weak, site: Site, otherwise: DType) -> DType:
@@ -271,12 +270,12 @@ class CombinatorCarry:
     """A loop's carry: its initial leaves, some of them weak until the body decides."""
 
     loop: str
-    leaves: list[Value | Weak]
+    leaves: list[Array]
     tree: Type
     dtypes: list[DType]
     body: Applicable | None = None
     """The function whose result is the next carry."""
-    sites: list[frozenset[Site]] = field(default_factory=list[Any])
+    sites: list[frozenset[Site]] = field(default_factory=list[frozenset[Site]])
     """The sites that chose the dtypes."""
 
     def __post_init__(self) -> None:
@@ -291,7 +290,7 @@ class CombinatorCarry:
                 self.dtypes[index] = chosen(leaf, site, self.dtypes[index])
 
     @classmethod
-    def of(cls, here: Builder, loop: str, init: Any, body: Applicable) -> CombinatorCarry:
+    def of(cls, here: Builder, loop: str, init: AnyValue, body: Applicable) -> CombinatorCarry:
         """Return the carry with this initial value."""
         leaves, tree = flatten_plainly(here, init, f"the initial carry of `{loop}`")
         return cls(loop, leaves, tree, [leaf.dtype for leaf in leaves], body)
@@ -301,7 +300,7 @@ class CombinatorCarry:
         pairs = zip(self.initial_types(), self.sites, strict=True)
         return [inner.program.mark(inner.parameter(t), sites) for t, sites in pairs]
 
-    def final(self, results: Sequence[Value]) -> Any:
+    def final(self, results: Sequence[Value]) -> AnyValue:
         """Return the carry after a loop."""
         for each, sites in zip(results, self.sites, strict=True):
             program = each.builder.program
@@ -317,7 +316,7 @@ class CombinatorCarry:
         return [at(leaf, dtype) for leaf, dtype in zip(self.leaves, self.dtypes, strict=True)]
 
     def settle(
-        self, facts: Assumptions, returned: Sequence[Value | Weak], tree: Type
+        self, facts: Assumptions, returned: Sequence[Array], tree: Type
     ) -> list[Value] | None:
         """Return the body's results as the next carry; None if a weak leaf changes dtype first."""
         initial = self.initial_types()
@@ -333,13 +332,12 @@ class CombinatorCarry:
         problems: list[CarryMismatch] = []
         places = [path for path, _ in paths(own)]
         for index, (path, start, each) in enumerate(zip(places, initial, returned, strict=True)):
-            value = at(each, start.dtype)
+            value, leaf = at(each, start.dtype), self.leaves[index]
             if value.dtype is not start.dtype:
                 program = value.builder.program
                 begun = program.mark(value.builder.parameter(start), self.sites[index])
                 program.agree([begun, value])
-            if value.dtype is not start.dtype and isinstance(self.leaves[index], Weak):
-                if accepts_weak(value.dtype, self.leaves[index].kind):  # type: ignore[union-attr]
+                if isinstance(leaf, Weak) and accepts_weak(value.dtype, leaf.kind):
                     self.dtypes[index] = value.dtype
                     changed = True
                     continue
@@ -404,7 +402,7 @@ def returned_by(here: Builder, body: Applicable | None) -> tuple[Label, ...]:
 
 Extra: TypeAlias = tuple[ArrayType, frozenset[Site]]
 """The type of a further parameter of a body, and where its dtype was chosen."""
-Run = Callable[[Builder, Any, list[Value]], tuple[Any, list[Value | Weak]]]
+Run: TypeAlias = Callable[[Builder, AnyValue, Sequence[Array]], tuple[AnyValue, list["Array"]]]
 """`run(inner, carry, extra)` gives the next carry and further results."""
 
 
@@ -484,7 +482,7 @@ def _discover(
     wanted: dict[int, DType] = {}
     with inner_block(here) as inner:
         params = [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
-        more: list[Any] = [*_parameters(inner, extra)]
+        more: list[Array] = [*_parameters(inner, extra)]
         if pairs:
             more += [_open(inner, leaf, wanted, at) for at, leaf in enumerate(carry.leaves)]
         try:
@@ -501,7 +499,7 @@ def _discover(
             carry.dtypes[index] = dtype
 
 
-def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: int) -> Value | Weak:
+def _open(inner: Builder, leaf: Array, wanted: dict[int, DType], index: int) -> Array:
     """Return a parameter for a leaf of the carry, weak if the leaf is.
 
     What dtype a weak one is taken in, if not in its default, is noted.
@@ -520,50 +518,57 @@ def _open(inner: Builder, leaf: Value | Weak, wanted: dict[int, DType], index: i
 
 def trace_counter(
     here: Builder,
-    function: Applicable,
+    step: Callable[[Builder, Array, AnyValue], AnyValue],
     carry: CombinatorCarry,
     counter: DType,
     sites: frozenset[Site] = frozenset(),
 ) -> TracedBody:
-    """Trace the body of a counting loop; the counter is the last of the block's carry."""
+    """Trace `step(inner, i, carry)`; the counter is the last of the block's carry."""
 
-    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+    def run(inner: Builder, state: AnyValue, more: Sequence[Array]) -> tuple[AnyValue, list[Array]]:
         (i,) = more
-        return function.apply(inner, (i, state), {}), [i + 1]
+        return step(inner, i, state), [i + 1]
 
     return trace_carry(here, carry, [(ArrayType(counter), sites)], run)
 
 
-def scan(here: Builder, f: Any, init: Any, xs: Any, length: Any, reverse: bool, unroll: int) -> Any:
+def scan(
+    here: Builder,
+    f: AnyValue,
+    init: AnyValue,
+    xs: AnyValue,
+    length: AnyValue,
+    reverse: bool,
+    unroll: int,
+) -> AnyValue:
     """Iterate `carry, y = f(carry, x)` over the leading axis of `xs`; return carry and ys."""
     del unroll  # a hint that costs more than it gives on this backend
     function = applicable(f, "psc.scan")
     carry = CombinatorCarry.of(here, "psc.scan", init, function)
-    return _scan(here, function, carry, xs, length, bool(reverse), "psc.scan")
+
+    def step(inner: Builder, state: AnyValue, x: AnyValue) -> AnyValue:
+        return function.apply(inner, (state, x), {})
+
+    return _scan(here, step, carry, xs, length, bool(reverse))
 
 
 def _scan(
     here: Builder,
-    function: Applicable,
+    step: Callable[[Builder, AnyValue, AnyValue], AnyValue],
     carry: CombinatorCarry,
-    xs: Any,
-    length: Any,
-    reverse: bool,
-    name: str,
-    only: str = "both",
-) -> Any:
+    xs: AnyValue,
+    length: AnyValue = None,
+    reverse: bool = False,
+) -> tuple[AnyValue, AnyValue]:
+    name = carry.loop
     leaves, xs_tree = flatten_plainly(here, xs, f"the `xs` of `{name}`")
     columns = strong(leaves)
     steps = scan_length(here.facts, name, columns, length)
     rows = [(ArrayType(x.dtype, x.shape[1:]), here.program.sites(x)) for x in columns]
     ys_tree: list[Type] = []
 
-    def run(inner: Builder, state: Any, row: list[Value]) -> tuple[Any, list[Value | Weak]]:
-        x = unflatten(xs_tree, iter(row))
-        if only == "ys":
-            result: Any = (state, function.apply(inner, (x,), {}))
-        else:
-            result = function.apply(inner, (state, x), {})
+    def run(inner: Builder, state: AnyValue, row: Sequence[Array]) -> tuple[AnyValue, list[Array]]:
+        result = step(inner, state, unflatten(xs_tree, iter(row)))
         if isinstance(result, Poison):
             raise Poisoned
         if not is_tuple(result) or len(result) != 2:
@@ -579,12 +584,10 @@ def _scan(
     count = len(body.carry)
     primitive = Scan(body.block, len(body.captured), count, steps, reverse)
     results = here.bind(primitive, (*body.captured, *carry.initial(), *columns))
-    final = carry.final(results[:count])
-    ys = unflatten(ys_tree[0], iter(results[count:]))
-    return ys if only == "ys" else (final, ys)
+    return carry.final(results[:count]), unflatten(ys_tree[0], iter(results[count:]))
 
 
-def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length: Any) -> Size:
+def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length: AnyValue) -> Size:
     """Return the common length of the leading axes."""
     if is_integer_scalar(length):
         length = int(length)
@@ -616,40 +619,38 @@ def scan_length(facts: Assumptions, name: str, columns: Sequence[Value], length:
     return sizes[0]
 
 
-def map_(here: Builder, f: Any, xs: Any, *more: Any) -> Any:
+def map_(here: Builder, f: AnyValue, xs: AnyValue, *more: AnyValue) -> AnyValue:
     """Return `f(x)` for each x along the leading axis, results stacked."""
     function = applicable(f, "psc.map")
     carry = CombinatorCarry.of(here, "psc.map", (), function)
-    if more:
-        function, xs = _Spread(function), (xs, *more)
-    return _scan(here, function, carry, xs, None, False, "psc.map", "ys")
+
+    def step(inner: Builder, state: AnyValue, x: AnyValue) -> AnyValue:
+        return state, function.apply(inner, x if more and is_tuple(x) else (x,), {})
+
+    return _scan(here, step, carry, (xs, *more) if more else xs)[1]
 
 
-@dataclass(frozen=True)
-class _Spread:
-    """A function of several arguments as one of a tuple."""
-
-    function: Applicable
-
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Any) -> Any:
-        return self.function.apply(here, tuple(args[0]), kwargs)
-
-
-def fori_loop(here: Builder, lower: Any, upper: Any, body_fun: Any, init_val: Any) -> Any:
+def fori_loop(
+    here: Builder, lower: AnyValue, upper: AnyValue, body_fun: AnyValue, init_val: AnyValue
+) -> AnyValue:
     """Iterate `val = body_fun(i, val)` for i from `lower` up to `upper` (excluded); `i` is i32."""
     function = applicable(body_fun, "psc.fori_loop")
     carry = CombinatorCarry.of(here, "psc.fori_loop", init_val, function)
+
+    def step(inner: Builder, i: Array, state: AnyValue) -> AnyValue:
+        return function.apply(inner, (i, state), {})
+
     if isinstance(lower, int | Dim) and isinstance(upper, int | Dim):
-        return _counted(here, function, carry, lower, upper)
+        return _counted(here, step, carry, lower, upper)
     low, high = (_index(here, each) for each in (lower, upper))
     sites = here.program.sites(low) | here.program.sites(high)
     dtype = low.dtype if not isinstance(lower, int) else high.dtype
     low, high = (e.Convert(dtype)(x) if x.dtype is not dtype else x for x in (low, high))
-    body = trace_counter(here, function, carry, dtype, sites)
+    body = trace_counter(here, step, carry, dtype, sites)
     return _counted_while(here, carry, body, Limits(low, high), None)
 
 
-def _index(here: Builder, value: Any) -> Value:
+def _index(here: Builder, value: AnyValue) -> Value:
     if isinstance(value, int | Dim):
         return here.size(value, I32)
     if isinstance(value, Weak):
@@ -664,13 +665,17 @@ def _index(here: Builder, value: Any) -> Value:
 
 
 def _counted(
-    here: Builder, function: Applicable, carry: CombinatorCarry, lower: Size, upper: Size
-) -> Any:
+    here: Builder,
+    step: Callable[[Builder, Array, AnyValue], AnyValue],
+    carry: CombinatorCarry,
+    lower: Size,
+    upper: Size,
+) -> AnyValue:
     """Loop with known bounds: a scan without rows, its counter the last of its carry."""
     length = upper - lower
     if not here.facts.proves(Fact("<=", 0, length)):
         length = maximum(length, 0)
-    body = trace_counter(here, function, carry, I32)
+    body = trace_counter(here, step, carry, I32)
     count = len(body.carry)
     primitive = Scan(body.block, len(body.captured), count + 1, length, False)
     start = here.size(lower, I32)
@@ -680,15 +685,15 @@ def _counted(
 
 def while_loop(
     here: Builder,
-    cond_fun: Any,
-    body_fun: Any,
-    init_val: Any,
-    max_steps: Any,
-    checkpoint_every: Any,
-) -> Any:
+    cond_fun: AnyValue,
+    body_fun: AnyValue,
+    init_val: AnyValue,
+    max_steps: AnyValue,
+    checkpoint_every: AnyValue,
+) -> AnyValue:
     """Iterate `val = body_fun(val)` while `cond_fun(val)`, at most `max_steps` times if given."""
-    if checkpoint_every is not None:
-        every = checkpoint_every
+    every = checkpoint_every
+    if every is not None:
         if isinstance(every, bool) or not isinstance(every, int | Dim):
             raise Failure(NotStatic(what="`checkpoint_every`"))
         if not here.facts.proves(Fact("<=", 1, every)):
@@ -698,34 +703,28 @@ def while_loop(
     body = applicable(body_fun, "psc.while_loop")
     carry = CombinatorCarry.of(here, "psc.while_loop", init_val, body)
 
-    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
-        return body.apply(inner, (state,), {}), []
+    def step(inner: Builder, i: Array | None, state: AnyValue) -> AnyValue:
+        return body.apply(inner, (state,), {})
 
     if max_steps is None:
-        traced = trace_carry(here, carry, (), run)
+        traced = trace_carry(
+            here, carry, (), lambda inner, state, _: (step(inner, None, state), [])
+        )
         return _while(here, carry, traced, condition)
     limit = _index(here, max_steps)
-    stepping = trace_counter(here, _WithoutCounter(body), carry, limit.dtype)
+    stepping = trace_counter(here, step, carry, limit.dtype)
     bound = max_steps if isinstance(max_steps, int | Dim) else None
     if isinstance(bound, int):
         bound = max(bound, 0)
     elif bound is not None and not here.facts.proves(Fact("<=", 0, bound)):
         bound = maximum(bound, 0)
-    limits = Limits(here.literal(0, limit.dtype), limit, bound, checkpoint_every)
+    limits = Limits(here.literal(0, limit.dtype), limit, bound, every)
     return _counted_while(here, carry, stepping, limits, condition)
 
 
-@dataclass(frozen=True)
-class _WithoutCounter:
-    """A body of the carry alone as one that is given the counter too."""
-
-    function: Applicable
-
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Any) -> Any:
-        return self.function.apply(here, args[1:], kwargs)
-
-
-def _while(here: Builder, carry: CombinatorCarry, body: TracedBody, condition: Applicable) -> Any:
+def _while(
+    here: Builder, carry: CombinatorCarry, body: TracedBody, condition: Applicable
+) -> AnyValue:
     with inner_block(here) as inner:
         params = carry.parameters(inner)
         found = condition.apply(inner, (unflatten(carry.tree, iter(params)),), {})
@@ -751,7 +750,7 @@ def _counted_while(
     body: TracedBody,
     limits: Limits,
     condition: Applicable | None,
-) -> Any:
+) -> AnyValue:
     """Loop while the counter, the last of the carry, is below a limit and the condition holds."""
     start = limits.start
     with inner_block(here) as inner:
@@ -771,7 +770,9 @@ def _counted_while(
 # `associative_scan` and `map_reduce`: rows combined by an associative function.
 
 
-def associative_scan(here: Builder, fn: Any, elems: Any, reverse: bool, axis: Any) -> Any:
+def associative_scan(
+    here: Builder, fn: AnyValue, elems: AnyValue, reverse: bool, axis: AnyValue
+) -> AnyValue:
     """Return `y[i] = fn(y[i-1], x[i])` along an axis, with rows combined in any grouping."""
     name = "psc.associative_scan"
     function = applicable(fn, name)
@@ -796,7 +797,7 @@ def associative_scan(here: Builder, fn: Any, elems: Any, reverse: bool, axis: An
     return unflatten(tree, iter(results))
 
 
-def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
+def _axis(axis: AnyValue, leaf: Array, name: str) -> int:
     """Return the axis of one array, counted from the front."""
     if not leaf.ndim:
         why = f"{leaf.type} has no axis"
@@ -804,13 +805,13 @@ def _axis(axis: Any, leaf: Value | Weak, name: str) -> int:
     return normalize_axis(axis, leaf.ndim, name)
 
 
-def _row_of(array: Value | Weak, axis: int) -> Value | Weak:
+def _row_of(array: Array, axis: int) -> Array:
     """Return a placeholder for a row of an array: of the row's type, and weak if the array is."""
     shape = (*array.shape[:axis], *array.shape[axis + 1 :])
     return _stand_in(array, shape)
 
 
-def _stand_in(array: Value | Weak, shape: Shape) -> Value | Weak:
+def _stand_in(array: Array, shape: Shape) -> Array:
     """Return a placeholder with this shape and the dtype or kind of the array."""
     here = array.builder
     if isinstance(array, Value):
@@ -834,14 +835,16 @@ def _from_front(x: Value, axis: int) -> Value:
 def trace_combination(here: Builder, carry: CombinatorCarry, function: Applicable) -> TracedBody:
     """Trace a function of two rows, with the types of the carry, that returns another one."""
 
-    def run(inner: Builder, state: Any, more: list[Value]) -> tuple[Any, list[Value | Weak]]:
+    def run(inner: Builder, state: AnyValue, more: Sequence[Array]) -> tuple[AnyValue, list[Array]]:
         other = unflatten(carry.tree, iter(more))
         return function.apply(inner, (state, other), {}), []
 
     return trace_carry(here, carry, (), run, pairs=True)
 
 
-def map_reduce(here: Builder, map_fn: Any, combine: Any, xs: Any, init: Any) -> Any:
+def map_reduce(
+    here: Builder, map_fn: AnyValue, combine: AnyValue, xs: AnyValue, init: AnyValue
+) -> AnyValue:
     """Combine `map_fn` of the rows of `xs` with each other, after `init` if that is given."""
     name = "psc.map_reduce"
     function, combination = applicable(map_fn, name), applicable(combine, name)
@@ -879,7 +882,7 @@ class _Mapped:
 
     block: Block
     captured: tuple[Value, ...]
-    leaves: list[Value | Weak]
+    leaves: list[Array]
     """The results; weak ones where their dtypes are still open."""
     tree: Type
 
@@ -912,8 +915,8 @@ class _Mapping:
         return _Mapped(block, captured, leaves, of_values(tree, found))
 
     def _agreeing(
-        self, start: CombinatorCarry, leaves: Sequence[Value | Weak], tree: Type
-    ) -> tuple[list[Value], list[Value | Weak]]:
+        self, start: CombinatorCarry, leaves: Sequence[Array], tree: Type
+    ) -> tuple[list[Value], list[Array]]:
         """Convert results to the types of the initial leaves; leaves weak in both stay weak."""
         facts = self.here.facts
         try:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from pscdsl._src.frontend.interpreter.records import RecordClass, as_function
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Applicable,
+    Array,
     External,
     MapValue,
     Poison,
@@ -30,7 +32,10 @@ from pscdsl._src.ir.broadcasting import squeeze
 from pscdsl._src.ir.builder import Builder, Program, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.primitives import elementwise as e
+from pscdsl.numpy.creation import zeros_like as zeros_of
 from pscdsl.numpy.linear_algebra import root, squares
+from pscdsl.numpy.manipulation import reshape
+from pscdsl.numpy.products import vdot
 from pscdsl.numpy.shorthand import cast, joined, part, raveled, reshaped, wide
 from pscdsl.typing.array_types import (
     NONE,
@@ -67,42 +72,46 @@ from pscdsl.typing.unify import array_difference, structure_differences
 # instances of real classes. Each has a `Ways` for its nodes; everything else is here.
 
 
+T = TypeVar("T")
+K = TypeVar("K")
+
+
 @dataclass(frozen=True)
-class Node:
+class Node(Generic[T]):
     """A part of a tree that is no array: its parts, its type, and its constructor."""
 
-    parts: Sequence[Any]
+    parts: Sequence[T]
     type_of: Callable[[tuple[Type, ...]], Type]
-    made: Callable[[list[Any]], Any]
+    made: Callable[[list[T]], T]
 
 
-class Ways(Protocol):
+class Ways(Protocol[T]):
     """The way in which values are flattened as trees."""
 
-    def node(self, value: Any) -> Node | None:
+    def node(self, value: T, /) -> Node[T] | None:
         """Return the node of a value that is no array; None for an array."""
         ...
 
-    def array(self, value: Any) -> ArrayType:
+    def array(self, value: T, /) -> ArrayType:
         """Return the type of an array or number; raise a suitable exception for anything else."""
         ...
 
 
 @dataclass(frozen=True)
-class Flat:
+class Flat(Generic[T]):
     """The leaves of a tree as they are, and its type."""
 
-    leaves: list[Any]
+    leaves: list[T]
     type: Type
 
 
-def flattened(ways: Ways, tree: Any) -> Flat:
+def flattened(ways: Ways[T], tree: T) -> Flat[T]:
     """Return the leaves of a tree in order."""
-    leaves: list[Any] = []
+    leaves: list[T] = []
     return Flat(leaves, _flattened(ways, tree, leaves))
 
 
-def _flattened(ways: Ways, value: Any, leaves: list[Any]) -> Type:
+def _flattened(ways: Ways[T], value: T, leaves: list[T]) -> Type:
     node = ways.node(value)
     if node is None:
         leaves.append(value)
@@ -110,7 +119,7 @@ def _flattened(ways: Ways, value: Any, leaves: list[Any]) -> Type:
     return node.type_of(tuple([_flattened(ways, part, leaves) for part in node.parts]))
 
 
-def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
+def rebuilt(ways: Ways[T], tree: T, leaves: Iterator[T]) -> T:
     """Return the tree with other leaves."""
     node = ways.node(tree)
     if node is None:
@@ -118,14 +127,16 @@ def rebuilt(ways: Ways, tree: Any, leaves: Iterator[Any]) -> Any:
     return node.made([rebuilt(ways, part, leaves) for part in node.parts])
 
 
-def together(name: str, trees: Sequence[Flat], absent: bool = False) -> list[tuple[Any, ...]]:
+def together(
+    name: str, trees: Sequence[Flat[T]], absent: bool = False
+) -> list[tuple[T | None, ...]]:
     """Pair the leaves of trees of one structure; a Failure names the difference otherwise.
 
     With `absent`, a tree other than the first may hold None in place of an array, as gradients do
     for arrays without one; None then takes the place of the leaf.
     """
     first, *rest = trees
-    columns = [first.leaves]
+    columns: list[Sequence[T | None]] = [first.leaves]
     for index, other in enumerate(rest):
         problems = [
             TreesDiffer(
@@ -167,7 +178,7 @@ def _is_absent(found: Type, wanted: Type) -> bool:
     return isinstance(found, NoneType) and isinstance(wanted, ArrayType)
 
 
-def _aligned(first: Type, other: Type, leaves: Iterator[Any]) -> Iterator[Any]:
+def _aligned(first: Type, other: Type, leaves: Iterator[T]) -> Iterator[T | None]:
     """Yield the leaves of the other tree, None where it lacks one of the first."""
     if isinstance(first, ArrayType):
         yield None if isinstance(other, NoneType) else next(leaves)
@@ -179,17 +190,19 @@ def _aligned(first: Type, other: Type, leaves: Iterator[Any]) -> Iterator[Any]:
 # Trees of arrays: taking values apart into leaves, and putting them together again.
 
 
-def leaf(here: Builder, value: Any) -> Value | Weak | None:
+def leaf(here: Builder, value: AnyValue) -> Array | None:
     """Return a value as an array of the program, or None if it is not a number."""
-    if isinstance(value, Value | Weak):
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        return here.constant(value)
-    if isinstance(value, bool | int | float | complex | Dim):
-        return here.weak(value)
-    if isinstance(value, Undecided):
-        return condition(here, value)
-    return None
+    match value:
+        case Value() | Weak():
+            return value
+        case np.ndarray() | np.generic():
+            return here.constant(value)
+        case bool() | int() | float() | complex() | Dim():
+            return here.weak(value)
+        case Undecided():
+            return condition(here, value)
+        case _:
+            return None
 
 
 def condition(here: Builder, value: Undecided) -> Value:
@@ -205,25 +218,27 @@ def condition(here: Builder, value: Undecided) -> Value:
     return result
 
 
-def flatten(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
+def flatten(here: Builder, value: AnyValue, what: str) -> tuple[list[Array], Type]:
     """Return the arrays of a tree, and its type; numbers count as weak arrays."""
     found = _flat(here, what, value)
     arrays = [leaf(here, each) for each in found.leaves]
     return [each for each in arrays if each is not None], found.type
 
 
-def flatten_plainly(here: Builder, value: Any, what: str) -> tuple[list[Value | Weak], Type]:
+def flatten_plainly(here: Builder, value: AnyValue, what: str) -> tuple[list[Array], Type]:
     """Flatten for functions that see the keys of dicts in order, and tuples for lists."""
     leaves, tree = flatten(here, value, what)
     return leaves, without_order(tree)
 
 
-def _no_tree(value: Any) -> str:
+def _no_tree(value: AnyValue) -> str:
     """Return the name of a value that is no tree, for messages."""
     return "a dict with other keys than strings" if is_dict(value) else describe(value)
 
 
-def unflatten(tree: Type, leaves: Iterator[Any], array: Callable[[Any], Any] | None = None) -> Any:
+def unflatten(
+    tree: Type, leaves: Iterator[AnyValue], array: Callable[[AnyValue], AnyValue] | None = None
+) -> AnyValue:
     """Return the value with this type and these leaves."""
     if isinstance(tree, ArrayType):
         each = next(leaves)
@@ -255,7 +270,7 @@ MAX_ROUNDS = 4
 """The most elaborations of a body until the dtypes of its weak inputs are settled."""
 
 
-def applicable(function: Any, combinator: str) -> Applicable:
+def applicable(function: AnyValue, combinator: str) -> Applicable:
     """Return a function argument; a Failure if it cannot be called."""
     function = as_function(function)
     if not isinstance(function, Applicable):
@@ -267,7 +282,7 @@ def applicable(function: Any, combinator: str) -> Applicable:
     return function
 
 
-def strong(values: Sequence[Value | Weak]) -> list[Value]:
+def strong(values: Sequence[Array]) -> list[Value]:
     """Return weak arrays in their default dtypes."""
     return [
         value.default(str(index)) if isinstance(value, Weak) else value
@@ -275,7 +290,7 @@ def strong(values: Sequence[Value | Weak]) -> list[Value]:
     ]
 
 
-def at(value: Value | Weak, dtype: DType) -> Value:
+def at(value: Array, dtype: DType) -> Value:
     """Return a value in a dtype, if it is weak and can take it; otherwise as it is."""
     if isinstance(value, Value):
         return value
@@ -313,7 +328,7 @@ class Attempt:
         self.program.facts = self.facts
 
 
-def bool_scalar(here: Builder, value: Any, construct: str) -> Value:
+def bool_scalar(here: Builder, value: AnyValue, construct: str) -> Value:
     """Return a predicate as a bool scalar; a Failure if it is something else."""
     if isinstance(value, Poison):
         raise Poisoned
@@ -340,7 +355,7 @@ class Inside:
         self.here = here
         self.what = what
 
-    def array(self, value: Any) -> ArrayType:
+    def array(self, value: AnyValue) -> ArrayType:
         """Return the type of an array or number of the program."""
         found = leaf(self.here, value)
         if found is not None:
@@ -349,7 +364,7 @@ class Inside:
             raise Failure(external_value(value))
         raise Failure(NotATree(what=self.what, found=_no_tree(value)))
 
-    def node(self, value: Any) -> Node | None:
+    def node(self, value: AnyValue) -> Node[AnyValue] | None:
         """Return the node of a tuple, list, record, map or vector; None for an array."""
         if value is None:
             return Node((), lambda _: NONE, lambda _: None)
@@ -373,7 +388,7 @@ class Inside:
         return Node(parts, type_of, lambda items: with_tree_parts(value, items))
 
 
-def _record(value: RecordValue) -> Node:
+def _record(value: RecordValue) -> Node[AnyValue]:
     # An annotation may call these.
     from pscdsl._src.frontend.annotations import static_fields
 
@@ -386,7 +401,7 @@ def _record(value: RecordValue) -> Node:
     return record_node(value.cls, fields, static, lambda items: with_tree_parts(value, items))
 
 
-def _dict(value: dict[str, Any]) -> Node:
+def _dict(value: dict[str, AnyValue]) -> Node[AnyValue]:
     keys = sorted(value)
     return Node(
         [value[key] for key in keys],
@@ -395,7 +410,7 @@ def _dict(value: dict[str, Any]) -> Node:
     )
 
 
-def dict_of(like: Mapping[Any, Any], keys: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
+def dict_of(like: Iterable[K], keys: Sequence[K], items: Sequence[T]) -> dict[K, T]:
     """Return a dict of items for these keys, in the order of another one."""
     found = dict(zip(keys, items, strict=True))
     return {key: found[key] for key in like}
@@ -403,10 +418,10 @@ def dict_of(like: Mapping[Any, Any], keys: Sequence[Any], items: Sequence[Any]) 
 
 def record_node(
     cls: RecordClass,
-    fields: Mapping[str, Any],
+    fields: Mapping[str, T],
     static: Collection[str],
-    made: Callable[[list[Any]], Any],
-) -> Node:
+    made: Callable[[list[T]], T],
+) -> Node[T]:
     """Return the node of a record: static fields belong to its structure, others are its parts."""
 
     def type_of(types: tuple[Type, ...]) -> Type:
@@ -414,27 +429,27 @@ def record_node(
         known = ((n, StaticType(v) if n in static else next(rest)) for n, v in fields.items())
         return RecordType(cls.name, tuple(known))
 
-    def filled(items: list[Any]) -> Any:
+    def filled(items: list[T]) -> T:
         rest = iter(items)
         return made([v if n in static else next(rest) for n, v in fields.items()])
 
     return Node([v for n, v in fields.items() if n not in static], type_of, filled)
 
 
-def _flat(here: Builder, what: str, tree: Any) -> Flat:
+def _flat(here: Builder, what: str, tree: AnyValue) -> Flat[AnyValue]:
     """Return the leaves as they are: numbers of Python's stay such."""
     if is_poisoned(tree):
         raise Poisoned
     return flattened(Inside(here, what), tree)
 
 
-def _plain(here: Builder, name: str, tree: Any) -> Flat:
+def _plain(here: Builder, name: str, tree: AnyValue) -> Flat[AnyValue]:
     """Return the leaves of a tree that a function of `psc.tree` takes."""
     flat = _flat(here, f"a tree of `{name}`", tree)
     return Flat(flat.leaves, without_order(flat.type))
 
 
-def map_(here: Builder, f: Any, tree: Any, /, *rest: Any) -> Any:
+def map_(here: Builder, f: AnyValue, tree: AnyValue, /, *rest: AnyValue) -> AnyValue:
     """Return a tree of a function's results for the leaves of trees."""
     name = "psc.tree.map"
     function = applicable(f, name)
@@ -444,12 +459,12 @@ def map_(here: Builder, f: Any, tree: Any, /, *rest: Any) -> Any:
     return rebuilt(Inside(here, name), tree, iter(mapped))
 
 
-def leaves(here: Builder, tree: Any, /) -> tuple[Any, ...]:
+def leaves(here: Builder, tree: AnyValue, /) -> tuple[AnyValue, ...]:
     """Return the arrays of a tree in order."""
     return tuple(_plain(here, "psc.tree.leaves", tree).leaves)
 
 
-def reduce(here: Builder, f: Any, tree: Any, initial: Any, /) -> Any:
+def reduce(here: Builder, f: AnyValue, tree: AnyValue, initial: AnyValue, /) -> AnyValue:
     """Return `f(value, leaf)`, applied to each leaf in order."""
     name = "psc.tree.reduce"
     function = applicable(f, name)
@@ -459,7 +474,7 @@ def reduce(here: Builder, f: Any, tree: Any, initial: Any, /) -> Any:
     return value
 
 
-def size(here: Builder, tree: Any, /) -> Size:
+def size(here: Builder, tree: AnyValue, /) -> Size:
     """Return the number of elements of all arrays together."""
     found: Size = 0
     for _, each in paths(_plain(here, "psc.tree.size", tree).type):
@@ -467,29 +482,24 @@ def size(here: Builder, tree: Any, /) -> Size:
     return found
 
 
-def zeros_like(here: Builder, tree: Any, /, dtype: Any = None) -> Any:
+def zeros_like(here: Builder, tree: AnyValue, /, dtype: AnyValue = None) -> AnyValue:
     """Return a tree with zeros in place of each array."""
     name = "psc.tree.zeros_like"
-    zeros: Any = MEANINGS["numpy.zeros_like"]
-    made = [zeros.apply(here, (each, dtype), {}) for each in _plain(here, name, tree).leaves]
+    made: list[AnyValue] = [zeros_of(here, each, dtype) for each in _plain(here, name, tree).leaves]
     return rebuilt(Inside(here, name), tree, iter(made))
 
 
-def dot(here: Builder, a: Any, b: Any, /) -> Value | Weak:
+def dot(here: Builder, a: AnyValue, b: AnyValue, /) -> Array:
     """Return the sum of the products of all elements, those of `a` conjugated."""
     name = "psc.tree.dot"
     flat = [_plain(here, name, each) for each in (a, b)]
     pairs = together(name, flat)
     same_shapes(name, here.facts, flat[0].type, flat[1].type)
-    vdot: Any = MEANINGS["numpy.vdot"]
-    products = [
-        vdot.apply(here, tuple(_accumulating(here, name, each) for each in pair), {})
-        for pair in pairs
-    ]
+    products = [vdot(*[_accumulating(here, name, each) for each in pair]) for pair in pairs]
     return _summed(here, products)
 
 
-def norm(here: Builder, tree: Any, /) -> Value | Weak:
+def norm(here: Builder, tree: AnyValue, /) -> Array:
     """Return the Euclidean norm of all elements together."""
     name = "psc.tree.norm"
     parts = [_accumulating(here, name, each) for each in _plain(here, name, tree).leaves]
@@ -499,7 +509,7 @@ def norm(here: Builder, tree: Any, /) -> Value | Weak:
     return root(total, 0.5) if isinstance(total, Value) else total
 
 
-def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
+def _accumulating(here: Builder, name: str, value: AnyValue) -> Array:
     """Return a leaf in the dtype in which sums over it are computed."""
     found = leaf(here, value)
     assert found is not None
@@ -511,14 +521,14 @@ def _accumulating(here: Builder, name: str, value: Any) -> Value | Weak:
     return cast(found, wide(found.dtype))
 
 
-def _summed(here: Builder, terms: Sequence[Value | Weak]) -> Value | Weak:
+def _summed(here: Builder, terms: Sequence[Array]) -> Array:
     """Return the sum of scalars in the widest of their dtypes."""
     dtypes = [each.dtype for each in terms if isinstance(each, Value)]
     widest = _widest(dtypes) if dtypes else None
-    total: Value | Weak = here.weak(0.0)
+    total: Array = here.weak(0.0)
     for index, each in enumerate(terms):
         if isinstance(each, Value):
-            term: Value | Weak = each if widest is None else cast(each, widest)
+            term: Array = each if widest is None else cast(each, widest)
         else:
             term = each if widest is None else each.at(widest)
         total = e.add(total, term) if index else term
@@ -531,7 +541,7 @@ def _widest(dtypes: Sequence[DType]) -> DType:
     return real.complex if any(each.is_complex for each in dtypes) else real
 
 
-def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
+def ravel(here: Builder, tree: AnyValue, /) -> tuple[Value, StaticFunction]:
     """Return all elements as one vector, and the function that makes a tree of such a vector."""
     name = "psc.tree.ravel"
     flat = _plain(here, name, tree)
@@ -542,7 +552,7 @@ def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
     pieces = [raveled(array) for array in arrays]
     vector = joined(pieces, 0) if pieces else here.full(0.0, (0,), dtype)
 
-    def unravel(here: Builder, vector: Any) -> Any:
+    def unravel(here: Builder, vector: AnyValue) -> AnyValue:
         given = leaf(here, vector)
         if given is None:
             raise Failure(NotATree(what=f"the vector of `{name}`", found=describe(vector)))
@@ -552,7 +562,7 @@ def ravel(here: Builder, tree: Any, /) -> tuple[Value, StaticFunction]:
     return vector, StaticFunction("unravel", unravel)
 
 
-def _one_dtype(found: Sequence[Value | Weak]) -> DType:
+def _one_dtype(found: Sequence[Array]) -> DType:
     """Return the common dtype of all arrays; f32 if there are none."""
     strong = [each for each in found if isinstance(each, Value)]
     if strong:
@@ -568,8 +578,7 @@ def _pieces(vector: Value, shapes: Sequence[Shape]) -> Iterator[Value]:
     total: Size = 0
     for shape in shapes:
         total = total + size_of(shape)
-    reshape: Any = MEANINGS["numpy.reshape"]
-    vector = reshape.apply(vector.builder, (vector, (total,)), {})
+    vector = reshape(vector, (total,))
     start: Size = 0
     for shape in shapes:
         stop = start + size_of(shape)
@@ -579,7 +588,7 @@ def _pieces(vector: Value, shapes: Sequence[Shape]) -> Iterator[Value]:
 
 def register() -> None:
     """Give the functions their names."""
-    functions: dict[str, Callable[..., Any]] = {
+    functions: dict[str, Callable[..., AnyValue]] = {
         "map": map_,
         "leaves": leaves,
         "reduce": reduce,

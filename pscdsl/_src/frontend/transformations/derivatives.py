@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, get_args
+from typing import TypeAlias, get_args
 
+from pscdsl._src.frontend.interpreter.frames import require_program
 from pscdsl._src.frontend.transformations.traced import (
     Options,
     Traced,
     Transformed,
     asked_for,
+    asking,
     made_of,
     name_of,
     trace,
@@ -19,6 +22,7 @@ from pscdsl._src.frontend.transformations.traced import (
 )
 from pscdsl._src.frontend.trees import applicable, at, flatten, unflatten
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Applicable,
     Here,
     StaticFunction,
@@ -92,7 +96,9 @@ Mismatch = Callable[[str, str, str, str], Diagnostic]
 """
 
 
-def fitted(here: Builder, given: Any, wanted: Type, what: str, mismatch: Mismatch) -> list[Value]:
+def fitted(
+    here: Builder, given: AnyValue, wanted: Type, what: str, mismatch: Mismatch
+) -> list[Value]:
     """Return the leaves of a tree, weak ones in the wanted dtypes; a Failure if they do not fit."""
     found, tree = flatten(here, given, what)
     for each in structure_differences(tree, wanted):
@@ -137,7 +143,7 @@ def tangent_tree(tree: Type) -> Type:
     return map_leaves(tree, lambda leaf: leaf if has_tangent(leaf) else NONE)  # type: ignore[arg-type,return-value]
 
 
-def directions(here: Builder, name: str, what: str, given: Any, tree: Type) -> list[Value]:
+def directions(here: Builder, name: str, what: str, given: AnyValue, tree: Type) -> list[Value]:
     """Return tangents or cotangents, checked against the tree that they belong to."""
 
     def mismatch(path: str, found: str, wanted: str, why: str) -> TangentMismatch:
@@ -161,7 +167,7 @@ def _arguments(traced: Traced, count: int) -> Type:
     return TupleType(tuple(known[at].tree if at in known else NONE for at in range(count)))
 
 
-def _varying(function: Applicable, args: Sequence[Any]) -> list[int]:
+def _varying(function: Applicable, args: Sequence[AnyValue]) -> list[int]:
     """Return the places of the arguments that are not static."""
     signature = getattr(function, "signature", None)
     parameters = signature.parameters if isinstance(signature, Signature) else ()
@@ -171,7 +177,7 @@ def _varying(function: Applicable, args: Sequence[Any]) -> list[int]:
     return [at for at in range(len(args)) if at not in static]
 
 
-def _sequence(name: str, what: str, given: Any) -> Sequence[Any]:
+def _sequence(name: str, what: str, given: AnyValue) -> Sequence[AnyValue]:
     if not is_sequence(given):
         needs = f"{what} as a tuple, one item for each argument"
         raise Failure(BadBody(combinator=name, needs=needs, found=describe(given)))
@@ -179,27 +185,27 @@ def _sequence(name: str, what: str, given: Any) -> Sequence[Any]:
 
 
 def jvp_(
-    here: Builder, fun: Any, primals: Any, tangents: Any, has_aux: bool = False
-) -> tuple[Any, ...]:
+    here: Builder, fun: AnyValue, primals: AnyValue, tangents: AnyValue, has_aux: bool = False
+) -> tuple[AnyValue, ...]:
     """Return the result of a function, and its derivative along a direction."""
     function = applicable(fun, "psc.jvp")
     args = _sequence("psc.jvp", "primals", primals)
-
-    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    moves = tuple(_sequence("psc.jvp", "tangents", tangents))
+    with _called(here, "psc.jvp", function):
         places = _varying(function, args)
-        traced = trace(inner, "psc.jvp", function, args, {}, places, has_aux=has_aux)
-        moves, wanted = tuple(kwargs["tangents"]), _arguments(traced, len(args))
-        given = iter(directions(inner, "psc.jvp", "the tangents", moves, wanted))
+        traced = trace(here, "psc.jvp", function, args, {}, places, has_aux=has_aux)
+        wanted = _arguments(traced, len(args))
+        given = iter(directions(here, "psc.jvp", "the tangents", moves, wanted))
         moving = [next(given) if has else None for has in _moving(traced)]
-        first = len(inner.program.current.equations)
+        first = len(here.program.current.equations)
         results: list[Value] = []
-        with made_of(inner, traced.source, traced.operands, results):
-            primal, found = jvp(inner, traced.block, traced.operands, moving)
+        with made_of(here, traced.source, traced.operands, results):
+            primal, found = jvp(here, traced.block, traced.operands, moving)
             results += primal
-        require_forward(inner.program.current.equations[first:])
+        require_forward(here.program.current.equations[first:])
         count = sum(1 for _ in leaves(traced.result))
         out = [
-            zeros(inner, x.type) if t is None else t
+            zeros(here, x.type) if t is None else t
             for x, t in zip(results[:count], found[:count], strict=True)
             if has_tangent(x.type)
         ]
@@ -209,11 +215,13 @@ def jvp_(
             return value, tangent
         return value, tangent, unflatten(traced.aux, iter(results[count:]))
 
-    given = _sequence("psc.jvp", "tangents", tangents)
-    result: tuple[Any, ...] = Transformed("jvp", function, run).apply(
-        here, args, {"tangents": given}
-    )
-    return result
+
+def _called(here: Builder, name: str, function: Applicable) -> AbstractContextManager[None]:
+    """Return the context of a transformation that is called with its function's arguments."""
+    called = f"{name}({name_of(function)})"
+    here = require_program(here, f"`{called}`")
+    here.program.transformed += 1
+    return asking(here, called, "is called here")
 
 
 @dataclass(frozen=True)
@@ -254,7 +262,9 @@ class LinearFunction:
             f"{name}.linear", base.dims, linear.facts, body, parameters, result, base.span
         )
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Map tangents of the arguments to those of the result, or cotangents back."""
         here = here.program.current
         if self.backward:
@@ -264,14 +274,8 @@ class LinearFunction:
                     BadBody(combinator=self.name, needs=needs, found=describe(tuple(args)))
                 )
             given = directions(here, self.name, "the cotangent", args[0], self.outputs)
-            place = here.program.span
-            try:
-                with made_of(here, None, (), []):
-                    back = self.linear.backward(here, given)
-            except Failure as failure:
-                raise asked_for(failure, self.name, place, "is run backwards here") from None
-            finally:
-                here.program.span = place
+            with asking(here, self.name, "is run backwards here"), made_of(here, None, (), []):
+                back = self.linear.backward(here, given)
             return unflatten(tangent_tree(self.inputs), iter(back))
         given = directions(here, self.name, "the tangents", tuple(args), self.inputs)
         require_forward(self.linear.block.equations)
@@ -280,52 +284,55 @@ class LinearFunction:
         return unflatten(tangent_tree(self.outputs), iter(forth))
 
 
-def _linearized(here: Builder, name: str, fun: Any, primals: Sequence[Any], has_aux: bool) -> Any:
-    function = applicable(fun, f"psc.{name}")
+Linearized: TypeAlias = tuple[AnyValue, LinearFunction, *tuple[AnyValue, ...]]
+"""The value, the derivative, and the auxiliary result if there is one."""
 
-    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        del kwargs
-        called = f"psc.{name}"
-        places = _varying(function, args)
-        traced = trace(inner, called, function, args, {}, places, has_aux=has_aux)
+
+def _linearized(
+    here: Builder, name: str, fun: AnyValue, primals: Sequence[AnyValue], has_aux: bool
+) -> Linearized:
+    function = applicable(fun, name)
+    with _called(here, name, function):
+        places = _varying(function, primals)
+        traced = trace(here, name, function, primals, {}, places, has_aux=has_aux)
         count = sum(1 for _ in leaves(traced.result))
         active = tuple(_moving(traced))
         results: list[Value] = []
-        with made_of(inner, traced.source, traced.operands, results):
-            found, linear = linearize(inner, traced.block, traced.operands, active, count)
+        with made_of(here, traced.source, traced.operands, results):
+            found, linear = linearize(here, traced.block, traced.operands, active, count)
             results += found
         value = unflatten(traced.result, iter(results[:count]))
         made = LinearFunction(
-            f"{called}({name_of(function)})",
+            f"{name}({name_of(function)})",
             linear,
-            _arguments(traced, len(args)),
+            _arguments(traced, len(primals)),
             traced.result,
-            name == "vjp",
+            name == "psc.vjp",
         )
         if traced.aux is None:
             return value, made
         return value, made, unflatten(traced.aux, iter(results[count:]))
 
-    return Transformed(name, function, run).apply(here, primals, {})
 
-
-def linearize_(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
+def linearize_(
+    here: Builder, fun: AnyValue, *primals: AnyValue, has_aux: bool = False
+) -> Linearized:
     """Return the result, and the derivative there as a function of tangents."""
-    return _linearized(here, "linearize", fun, primals, has_aux)
+    return _linearized(here, "psc.linearize", fun, primals, has_aux)
 
 
-def vjp(here: Builder, fun: Any, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(here: Builder, fun: AnyValue, *primals: AnyValue, has_aux: bool = False) -> Linearized:
     """Return the result, and a function from its cotangent to the arguments' cotangents."""
-    return _linearized(here, "vjp", fun, primals, has_aux)
+    return _linearized(here, "psc.vjp", fun, primals, has_aux)
 
 
-def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
+def linear_transpose(here: Builder, fun: AnyValue, *primals: AnyValue) -> Transformed:
     """Return the transpose of a function linear in its arguments, of which only types count."""
     function = applicable(fun, "psc.linear_transpose")
     places = _varying(function, primals)
     traced = trace(here, "psc.linear_transpose", function, primals, {}, places)
 
-    def run(inner: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def run(inner: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]) -> AnyValue:
         del kwargs
         name = "psc.linear_transpose"
         given = directions(inner, name, "the cotangent", args[0], traced.result)
@@ -346,13 +353,15 @@ def linear_transpose(here: Builder, fun: Any, *primals: Any) -> Transformed:
 # The declared results of transformations, derived from those of the kernel.
 
 
-def gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
+def gradient_signature(argnums: AnyValue, has_aux: bool, signature: Signature) -> Signature:
     """Return the signature of `grad`: gradients are like the arguments."""
     found, _, aux = _gradient(argnums, has_aux, signature)
     return replace(signature, result=None if found is None else _tuple(found, *aux))
 
 
-def value_and_gradient_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
+def value_and_gradient_signature(
+    argnums: AnyValue, has_aux: bool, signature: Signature
+) -> Signature:
     """Return the signature of `value_and_grad`."""
     found, value, aux = _gradient(argnums, has_aux, signature)
     result = None if found is None or value is None else TupleSpec((_tuple(value, *aux), found))
@@ -360,20 +369,19 @@ def value_and_gradient_signature(argnums: Any, has_aux: bool, signature: Signatu
 
 
 def _gradient(
-    argnums: Any, has_aux: bool, signature: Signature
-) -> tuple[Spec | None, Spec | None, list[Spec]]:
+    argnums: AnyValue, has_aux: bool, signature: Signature
+) -> tuple[Spec | None, Spec | None, Sequence[Spec]]:
     """Return the specifications of the gradient, of the value, and of the auxiliary results."""
-    value, *aux = _parted(signature.result, has_aux)
+    value, aux = _parted(signature.result, has_aux)
     return None if value is None else _chosen(signature, argnums), value, aux
 
 
-def jacobian_signature(argnums: Any, has_aux: bool, signature: Signature) -> Signature:
+def jacobian_signature(argnums: AnyValue, has_aux: bool, signature: Signature) -> Signature:
     """Return the signature of `jacfwd` and `jacrev`: the argument's axes follow the result's."""
-    value, *aux = _parted(signature.result, has_aux)
-    found = _chosen(signature, argnums)
-    if value is None or found is None or None in aux:
+    value, aux = _parted(signature.result, has_aux)
+    inner = _chosen(signature, argnums)
+    if value is None or inner is None:
         return replace(signature, result=None)
-    inner = found
 
     def of_result(result: ArraySpec) -> Spec | None:
         return changed(inner, lambda x: replace(result, dims=(*result.dims, *x.dims)))
@@ -382,20 +390,20 @@ def jacobian_signature(argnums: Any, has_aux: bool, signature: Signature) -> Sig
     return replace(signature, result=None if result is None else _tuple(result, *aux))
 
 
-def _parted(result: Spec | None, has_aux: bool) -> list[Any]:
+def _parted(result: Spec | None, has_aux: bool) -> tuple[Spec | None, Sequence[Spec]]:
     """Return the declared value, and the declared auxiliary result with `has_aux`."""
     if not has_aux:
-        return [result]
+        return result, ()
     if isinstance(result, TupleSpec) and len(result.items) == 2:
-        return list(result.items)
-    return [None]
+        return result.items[0], result.items[1:]
+    return None, ()
 
 
 def _tuple(first: Spec, *more: Spec) -> Spec:
     return TupleSpec((first, *more)) if more else first
 
 
-def _chosen(signature: Signature, argnums: Any) -> Spec | None:
+def _chosen(signature: Signature, argnums: AnyValue) -> Spec | None:
     """Return the declared types of the arguments that `argnums` names."""
     specs = [p.spec for p in signature.parameters if not p.keyword_only]
     found: list[Spec] = []
@@ -452,19 +460,23 @@ def spec_of_type(tree: Type | None) -> Spec | None:
 # `grad` and `value_and_grad`.
 
 
-def grad(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def grad(
+    here: Builder | None, fun: AnyValue, argnums: AnyValue = 0, has_aux: bool = False
+) -> Transformed:
     """Return the gradient of a function of one real result."""
     return transformed(_run, gradient_signature, "grad", fun, argnums, has_aux)
 
 
 def value_and_grad(
-    here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False
+    here: Builder | None, fun: AnyValue, argnums: AnyValue = 0, has_aux: bool = False
 ) -> Transformed:
     """Return the value and the gradient."""
     return transformed(_run, value_and_gradient_signature, "value_and_grad", fun, argnums, has_aux)
 
 
-def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _run(
+    options: Options, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+) -> AnyValue:
     where, traced = options.trace(here, args, kwargs)
     leaves = list(paths(traced.result))
     if len(leaves) != 1 or leaves[0][1].shape or not leaves[0][1].dtype.is_float:
@@ -490,17 +502,23 @@ def _run(options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[s
 # `jacfwd`, `jacrev` and `hessian`: all derivatives of all results.
 
 
-def jacfwd(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def jacfwd(
+    here: Builder | None, fun: AnyValue, argnums: AnyValue = 0, has_aux: bool = False
+) -> Transformed:
     """Return all derivatives, column by column: for few inputs and many results."""
     return transformed(_run_jacobian, jacobian_signature, "jacfwd", fun, argnums, has_aux)
 
 
-def jacrev(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def jacrev(
+    here: Builder | None, fun: AnyValue, argnums: AnyValue = 0, has_aux: bool = False
+) -> Transformed:
     """Return all derivatives, row by row: for many inputs and few results."""
     return transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
 
 
-def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = False) -> Transformed:
+def hessian(
+    here: Builder | None, fun: AnyValue, argnums: AnyValue = 0, has_aux: bool = False
+) -> Transformed:
     """Return all second derivatives: forward over reverse mode."""
     inner = transformed(_run_jacobian, jacobian_signature, "jacrev", fun, argnums, has_aux)
     made = transformed(_run_jacobian, jacobian_signature, "jacfwd", inner, argnums, has_aux)
@@ -511,8 +529,8 @@ def hessian(here: Builder | None, fun: Any, argnums: Any = 0, has_aux: bool = Fa
 
 
 def _run_jacobian(
-    options: Options, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+    options: Options, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+) -> AnyValue:
     where, traced = options.trace(here, args, kwargs)
     options.require_tangents("the result", traced.result)
     count = sum(1 for _ in leaves(traced.result))
@@ -523,8 +541,8 @@ def _run_jacobian(
         found, rows = ahead(here, traced, active, count)
         results += found
 
-    def of_inputs(output: int) -> Any:
-        derivatives: dict[int, Any] = {}
+    def of_inputs(output: int) -> AnyValue:
+        derivatives: dict[int, AnyValue] = {}
         first = 0
         for place, each in traced.varying.items():
             size = len(each.leaves)
@@ -532,16 +550,10 @@ def _run_jacobian(
             first += size
         return options.selected(where, derivatives)
 
-    numbers = iter(range(count))
-    jacobian = _tree_of(traced.result, lambda: of_inputs(next(numbers)))
+    jacobian = unflatten(traced.result, map(of_inputs, range(count)))
     if traced.aux is None:
         return jacobian
     return jacobian, unflatten(traced.aux, iter(results[count:]))
-
-
-def _tree_of(tree: Type, leaf: Callable[[], Any]) -> Any:
-    """Return a tree with leaves other than arrays."""
-    return unflatten(tree, iter(range(sum(1 for _ in leaves(tree)))), lambda _: leaf())
 
 
 def _by_inputs(
@@ -621,38 +633,41 @@ def _last(x: Value, type_: ArrayType) -> Value:
 # `checkpoint` and `stop_gradient`: the residuals of reverse mode, and constants.
 
 
-def checkpoint(here: Builder | None, fun: Any = None, policy: Any = "nothing") -> Any:
+def checkpoint(
+    here: Builder | None, fun: AnyValue = None, policy: AnyValue = "nothing"
+) -> AnyValue:
     """Return the function, computed again in reverse mode."""
     if fun is None:
         return StaticFunction("psc.checkpoint", partial(checkpoint, policy=policy))
     function = applicable(fun, "psc.checkpoint")
-    if policy not in get_args(Policy):
-        known = ", ".join(map(repr, get_args(Policy)))
-        needs = f"one of {known} as its policy"
+    policies: tuple[Policy, ...] = get_args(Policy)
+    chosen: Policy | None = next((each for each in policies if each == policy), None)
+    if chosen is None:
+        needs = f"one of {', '.join(map(repr, policies))} as its policy"
         raise Failure(BadBody(combinator="psc.checkpoint", needs=needs, found=describe(policy)))
-    return Transformed("checkpoint", function, partial(_run_checkpoint, function, policy))
+    return Transformed("checkpoint", function, partial(_run_checkpoint, function, chosen))
 
 
 def _run_checkpoint(
     function: Applicable,
     policy: Policy,
     here: Builder,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+) -> AnyValue:
     varying = [place for place, argument in enumerate(args) if _has_arrays(argument)]
     traced = trace(here, "psc.checkpoint", function, args, kwargs, varying)
     results = here.bind(Checkpoint(traced.block, policy), traced.operands)
     return unflatten(traced.result, iter(results))
 
 
-def _has_arrays(value: Any) -> bool:
+def _has_arrays(value: AnyValue) -> bool:
     """Return whether an argument varies; numbers, functions and the like do not."""
     parts = tree_parts(value)
     return is_traced(value) if parts is None else any(map(_has_arrays, parts))
 
 
-def stop_gradient(here: Builder, x: Any) -> Any:
+def stop_gradient(here: Builder, x: AnyValue) -> AnyValue:
     """Return the tree, as a constant in derivatives."""
     leaves, tree = flatten(here, x, "the argument of `psc.stop_gradient`")
     stopped = [

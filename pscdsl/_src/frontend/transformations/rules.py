@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pscdsl._src.frontend.interpreter.frames import inner_block, require_program
-from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.functions import Closure, items_of
 from pscdsl._src.frontend.text.bindings import parameters, uses
 from pscdsl._src.frontend.text.source import FunctionNode
 from pscdsl._src.frontend.transformations.derivatives import (
@@ -22,7 +22,15 @@ from pscdsl._src.frontend.transformations.derivatives import (
 )
 from pscdsl._src.frontend.transformations.traced import Argument, Traced, trace
 from pscdsl._src.frontend.trees import applicable, flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import Applicable, Here, Poison, Poisoned, StaticFunction, describe
+from pscdsl._src.frontend.values import (
+    AnyValue,
+    Applicable,
+    Here,
+    Poison,
+    Poisoned,
+    StaticFunction,
+    describe,
+)
 from pscdsl._src.interpreters.replay import has_tangent
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value
 from pscdsl._src.ir.program import Block, Var
@@ -33,7 +41,7 @@ from pscdsl.typing.codes.control import BadBody, SolutionMismatch
 from pscdsl.typing.codes.derivatives import OwnRuleMismatch, RuleMissing
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, NotStatic
 from pscdsl.typing.diagnostics import Failure, Label
-from pscdsl.typing.python_containers import is_tuple
+from pscdsl.typing.python_containers import is_integer_scalar, is_tuple
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.scope import StaticModule
@@ -48,9 +56,13 @@ class _First:
 
     function: Applicable
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        found: Any = self.function.apply(here, args, kwargs)
-        return found[0]
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
+        found = self.function.apply(here, args, kwargs)
+        assert is_tuple(found)
+        first: AnyValue = found[0]
+        return first
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,7 @@ class _Problem:
         here: Builder,
         what: str,
         arguments: int,
-        run: Callable[[Builder, list[Any]], Any],
+        run: Callable[[Builder, list[AnyValue]], AnyValue],
         has_aux: bool = False,
     ) -> _Traced:
         """Return `run` as a block from `arguments` trees like the solution to another one."""
@@ -84,7 +96,7 @@ class _Problem:
             found = run(inner, [unflatten(self.tree, iter(each)) for each in given])
             if isinstance(found, Poison):
                 raise Poisoned
-            aux: Any = None
+            aux: AnyValue = None
             if has_aux:
                 found, aux = self._pair(what, found)
             values = fitted(inner, found, self.tree, f"what {what} returns", self._mismatch(what))
@@ -94,7 +106,7 @@ class _Problem:
             block, captured = inner.finish(params, [*values, *more])
         return _Traced(block, list(captured), of_values(tree, more))
 
-    def _pair(self, what: str, found: Any) -> tuple[Any, Any]:
+    def _pair(self, what: str, found: AnyValue) -> tuple[AnyValue, AnyValue]:
         if not is_tuple(found) or len(found) != 2:
             needs = f"a pair from {what}, the solution and what is found besides"
             raise Failure(BadBody(combinator=self.name, needs=needs, found=describe(found)))
@@ -110,9 +122,9 @@ class _Problem:
         return mismatch
 
 
-def _problem(here: Builder, name: str, what: str, value: Any) -> tuple[_Problem, list[Value]]:
+def _problem(here: Builder, name: str, what: str, value: AnyValue) -> tuple[_Problem, list[Value]]:
     """Return a problem whose solution is like a value, and its leaves."""
-    require_program(here, f"`{name}`")
+    here = require_program(here, f"`{name}`")
     found, tree = flatten(here, value, f"{what} of `{name}`")
     leaves = strong(found)
     types = tuple([leaf.type for leaf in leaves])
@@ -122,7 +134,7 @@ def _problem(here: Builder, name: str, what: str, value: Any) -> tuple[_Problem,
     return _Problem(name, types, of_values(tree, leaves)), leaves
 
 
-def _given(traced: _Traced, problem: _Problem, results: Sequence[Value], has_aux: bool) -> Any:
+def _given(traced: _Traced, problem: _Problem, results: Sequence[Value], has_aux: bool) -> AnyValue:
     """Return the solution, with the auxiliary results if `has_aux`."""
     count = len(problem.types)
     solution = unflatten(problem.tree, iter(results[:count]))
@@ -131,13 +143,13 @@ def _given(traced: _Traced, problem: _Problem, results: Sequence[Value], has_aux
 
 def custom_linear_solve(
     here: Builder,
-    matvec: Any,
-    b: Any,
-    solve: Any,
-    transpose_solve: Any,
+    matvec: AnyValue,
+    b: AnyValue,
+    solve: AnyValue,
+    transpose_solve: AnyValue,
     symmetric: bool,
     has_aux: bool,
-) -> Any:
+) -> AnyValue:
     """Return the result of `solve(matvec, b)`, with the derivative of the exact solution."""
     name = "psc.custom_linear_solve"
     operator, solver = applicable(matvec, name), applicable(solve, name)
@@ -156,7 +168,7 @@ def custom_linear_solve(
     elif transpose_solve is not None:
         transposed = applicable(transpose_solve, name)
 
-        def run(inner: Builder, x: list[Any]) -> Any:
+        def run(inner: Builder, x: list[AnyValue]) -> AnyValue:
             transpose = _First(linear_transpose(inner, operator, *x))
             return transposed.apply(inner, [transpose, *x], {})
 
@@ -171,8 +183,13 @@ def custom_linear_solve(
 
 
 def custom_root(
-    here: Builder, f: Any, initial_guess: Any, solve: Any, tangent_solve: Any, has_aux: bool
-) -> Any:
+    here: Builder,
+    f: AnyValue,
+    initial_guess: AnyValue,
+    solve: AnyValue,
+    tangent_solve: AnyValue,
+    has_aux: bool,
+) -> AnyValue:
     """Return the result of `solve(f, initial_guess)`, with the derivative of the root of `f`."""
     name = "psc.custom_root"
     function, solver, tangent = (applicable(x, name) for x in (f, solve, tangent_solve))
@@ -186,9 +203,9 @@ def custom_root(
         has_aux,
     )
 
-    def along(inner: Builder, given: list[Any]) -> Any:
+    def along(inner: Builder, given: list[AnyValue]) -> AnyValue:
         root, value = given
-        _, linear = linearize_(inner, function, root)
+        _, linear, *_ = linearize_(inner, function, root)
         return tangent.apply(inner, [linear, value], {})
 
     moved = problem.block(here, "`tangent_solve`", 2, along)
@@ -239,7 +256,7 @@ class RuledFunction:
         self,
         kind: Kind,
         function: Applicable,
-        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnums: Sequence[AnyValue] = (),
         rules: Callable[[], Sequence[Applicable]] | None = None,
     ) -> None:
         self.kind = kind
@@ -261,14 +278,14 @@ class RuledFunction:
         """Return the function's syntax, if it has one: its own, or that of a kernel."""
         return getattr(self.function, "closure", self.function)
 
-    def lookup_attribute(self, name: str) -> Any:
+    def lookup_attribute(self, name: str) -> AnyValue:
         """Return `f.defjvp` or `f.defvjp`."""
         if name == REGISTER[self.kind]:
             return StaticFunction(f"{self.name}.{name}", self._register)
         known = (REGISTER[self.kind],)
         raise Failure(NoSuchAttribute(owner=f"`{self.name}`", attribute=name, known=known))
 
-    def _register(self, here: Any, *rules: Any) -> Any:
+    def _register(self, here: AnyValue, *rules: AnyValue) -> AnyValue:
         del here
         wanted = 1 if self.kind == "custom_jvp" else 2
         if len(rules) != wanted:
@@ -308,7 +325,9 @@ class RuledFunction:
         scope = getattr(self._closure(), "scope", None)
         return scope if isinstance(scope, StaticModule) else None
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Bind one equation, which has the rules for its derivatives."""
         here = require_program(here, f"`{self.name}`")
         rules = self.given_rules()
@@ -340,7 +359,7 @@ class RuledFunction:
         here: Builder,
         rules: Sequence[Applicable],
         traced: Traced,
-        args: Sequence[Any],
+        args: Sequence[AnyValue],
         made: Recursion,
     ) -> list[list[Value]]:
         """Elaborate the rules; return the captured values of each, the known ones first."""
@@ -355,7 +374,7 @@ class RuledFunction:
         traced: Traced,
         rules: Sequence[Rule],
         captured: Sequence[Sequence[Value]],
-    ) -> Any:
+    ) -> AnyValue:
         counts = [len(value) for value in captured]
         primitive: CustomJvp | CustomVjp
         if self.kind == "custom_jvp":
@@ -366,18 +385,25 @@ class RuledFunction:
         results = here.bind(primitive, [*traced.captured, *more, *traced.leaves])
         return unflatten(traced.result, iter(results))
 
-    def _given(self, args: Sequence[Any]) -> list[Any]:
+    def _given(self, args: Sequence[AnyValue]) -> list[AnyValue]:
         """Return the arguments that are not differentiated, which rules take first."""
         return [args[place] for place in self.nondiff_argnums if place < len(args)]
 
-    def _positional(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    def _positional(
+        self, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> list[AnyValue]:
         closure = self._closure()
         if not isinstance(closure, Closure):
             return list(args)
         return list(closure.bind(args, kwargs).values())
 
     def _jvp_rule(
-        self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
+        self,
+        here: Builder,
+        rule: Applicable,
+        traced: Traced,
+        args: Sequence[AnyValue],
+        made: Recursion,
     ) -> list[Value]:
         """Elaborate the rule for tangents; return its captured values."""
         varying = list(traced.varying.values())
@@ -395,7 +421,12 @@ class RuledFunction:
             return made.settle(0, inner, [*primals, *tangents], [*values, *moving])
 
     def _forward(
-        self, here: Builder, rule: Applicable, traced: Traced, args: Sequence[Any], made: Recursion
+        self,
+        here: Builder,
+        rule: Applicable,
+        traced: Traced,
+        args: Sequence[AnyValue],
+        made: Recursion,
     ) -> tuple[Argument, list[Value]]:
         """Elaborate the first rule of a vjp; return its residuals and its captured values."""
         with inner_block(here) as inner, _blaming(rule):
@@ -418,7 +449,7 @@ class RuledFunction:
         here: Builder,
         rule: Applicable,
         traced: Traced,
-        args: Sequence[Any],
+        args: Sequence[AnyValue],
         saved: Argument,
         made: Recursion,
     ) -> list[Value]:
@@ -438,13 +469,13 @@ class RuledFunction:
             values = self._fitting(inner, found, wanted, "the cotangents of the arguments")
             return made.settle(1, inner, [*params, *cotangents], values)
 
-    def _called(self, here: Builder, rule: Applicable, args: Sequence[Any]) -> Any:
+    def _called(self, here: Builder, rule: Applicable, args: Sequence[AnyValue]) -> AnyValue:
         found = rule.apply(here, args, {})
         if isinstance(found, Poison):
             raise Poisoned
         return found
 
-    def _pair(self, found: Any, wanted: str) -> tuple[Any, Any]:
+    def _pair(self, found: AnyValue, wanted: str) -> tuple[AnyValue, AnyValue]:
         if not is_tuple(found) or len(found) != 2:
             what, given = "its value", describe(found)
             raise Failure(
@@ -454,7 +485,7 @@ class RuledFunction:
             )
         return found[0], found[1]
 
-    def _fitting(self, here: Builder, found: Any, wanted: Type, what: str) -> list[Value]:
+    def _fitting(self, here: Builder, found: AnyValue, wanted: Type, what: str) -> list[Value]:
         """Return the leaves of a rule's result; a Failure if their types are not the function's."""
 
         def mismatch(path: str, given: str, wanted: str, why: str) -> OwnRuleMismatch:
@@ -466,7 +497,7 @@ class RuledFunction:
         return fitted(here, found, wanted, f"what the rule of `{self.name}` returns", mismatch)
 
 
-def _of_number(argument: Argument, cotangent: Any) -> Any:
+def _of_number(argument: Argument, cotangent: AnyValue) -> AnyValue:
     """Return the cotangent of an argument; for a Python number, a scalar of any dtype."""
     if argument.numbers == [True] and isinstance(cotangent, Value) and not cotangent.shape:
         (number,) = argument.leaves
@@ -544,9 +575,10 @@ def _is_statement(module: StaticModule, node: ast.Attribute) -> bool:
     return isinstance(above, ast.Expr) and any(above is statement for statement in body)
 
 
-def _own(module: StaticModule, name: str) -> Any:
+def _own(module: StaticModule, name: str) -> AnyValue:
     try:
-        return module.own(name)
+        value: AnyValue = module.own(name)
+        return value
     except (KeyError, Failure):
         return None
 
@@ -560,12 +592,12 @@ def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bo
     return _own(module, node.value.id) is ruled
 
 
-def make_ruled(kind: Kind) -> Callable[..., Any]:
+def make_ruled(kind: Kind) -> Callable[..., AnyValue]:
     """Read `@psc.custom_jvp` or `@psc.custom_vjp`."""
 
-    def make(here: Any, fun: Any = None, /, nondiff_argnums: Any = ()) -> Any:
+    def make(here: AnyValue, fun: AnyValue = None, /, nondiff_argnums: AnyValue = ()) -> AnyValue:
         if fun is None:
             return StaticFunction(f"psc.{kind}", partial(make, nondiff_argnums=nondiff_argnums))
-        return RuledFunction(kind, applicable(fun, f"psc.{kind}"), nondiff_argnums)
+        return RuledFunction(kind, applicable(fun, f"psc.{kind}"), items_of(nondiff_argnums))
 
     return make

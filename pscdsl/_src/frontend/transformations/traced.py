@@ -7,14 +7,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, permutations
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from pscdsl._src.analysis.keys.walk import concerns_keys
 from pscdsl._src.analysis.warnings.performance import branches_run_by_all
 from pscdsl._src.frontend.interpreter.frames import inner_block, require_program, session_of
 from pscdsl._src.frontend.interpreter.state import Trial
 from pscdsl._src.frontend.trees import Attempt, applicable, flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import Applicable, Here, Poison, Poisoned, describe, tree_parts
+from pscdsl._src.frontend.values import (
+    AnyValue,
+    Applicable,
+    Array,
+    Here,
+    Poison,
+    Poisoned,
+    describe,
+    tree_parts,
+)
 from pscdsl._src.interpreters.replay import batch, has_tangent, repeated
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Block, Equation, Origin, Var
@@ -47,12 +56,6 @@ from pscdsl.typing.signatures import (
     spec_parts,
     with_spec_parts,
 )
-
-# Functions elaborated into closed blocks, which transformations work on.
-
-
-# The parts of a container of static values, whichever kind of container it is.
-
 
 # The sources of derivatives and batches, for warnings and for counting the uses of keys.
 
@@ -106,7 +109,7 @@ class Transformed:
 
     name: str
     function: Applicable
-    run: Callable[[Builder, Sequence[Any], Mapping[str, Any]], Any]
+    run: Callable[[Builder, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
     signature: Callable[[Signature], Signature] = field(default=lambda signature: signature)
     called: str = ""
     """Its name, if it is not formed of the transformation and the function."""
@@ -115,24 +118,32 @@ class Transformed:
     def __str__(self) -> str:
         return self.called or f"psc.{self.name}({name_of(self.function)})"
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call it, at the place of the call."""
         here = require_program(here, f"`{self}`")
         return self.applied(here, args, kwargs, "is called here")
 
     def applied(
-        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any], says: str
-    ) -> Any:
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue], says: str
+    ) -> AnyValue:
         """Call it; `says` is the label at this place for findings that are elsewhere, if any."""
-        program = here.program
-        place = program.span
-        program.transformed += 1
-        try:
+        here.program.transformed += 1
+        with asking(here, str(self), says):
             return self.run(here, args, kwargs)
-        except Failure as failure:
-            raise asked_for(failure, str(self), place, says) from None
-        finally:
-            program.span = place
+
+
+@contextmanager
+def asking(here: Builder, by: str, says: str) -> Generator[None]:
+    """Add the request for a derivative to findings; `says` is its label at this place, if any."""
+    place = here.program.span
+    try:
+        yield
+    except Failure as failure:
+        raise asked_for(failure, by, place, says) from None
+    finally:
+        here.program.span = place
 
 
 def asked_for(failure: Failure, by: str, place: Span, says: str) -> Failure:
@@ -155,7 +166,7 @@ def _labelled(finding: Diagnostic, label: Label) -> Diagnostic:
     return finding.replaced(labels=(*others, label))
 
 
-def name_of(function: object) -> str:
+def name_of(function: AnyValue) -> str:
     """Return the name of a function in messages."""
     if isinstance(function, Transformed):
         return str(function)
@@ -172,11 +183,11 @@ class Argument:
     numbers: Sequence[bool] = ()
     """For each leaf, whether it is a Python number; empty if there is none."""
 
-    def unflatten(self, values: Iterable[Value]) -> Any:
+    def unflatten(self, values: Iterable[Value]) -> AnyValue:
         """Return a tree of other values, one for each leaf, or of their derivatives."""
         return unflatten(self.tree, self._given(values, self._numbers))
 
-    def tangents(self, tree: Type, values: Iterable[Value]) -> Any:
+    def tangents(self, tree: Type, values: Iterable[Value]) -> AnyValue:
         """Return the tree of the tangents of those leaves that have some."""
         moving = [
             is_number
@@ -189,11 +200,11 @@ class Argument:
     def _numbers(self) -> Sequence[bool]:
         return self.numbers or [False] * len(self.leaves)
 
-    def _given(self, values: Iterable[Value], numbers: Sequence[bool]) -> Iterator[Value | Weak]:
+    def _given(self, values: Iterable[Value], numbers: Sequence[bool]) -> Iterator[Array]:
         return map(as_number, islice(values, len(numbers)), numbers)
 
 
-def as_number(value: Value, is_number: bool) -> Value | Weak:
+def as_number(value: Value, is_number: bool) -> Array:
     """Return a value as a Python number, if it is one."""
     return PythonNumber(value) if is_number else value
 
@@ -226,11 +237,11 @@ def trace(
     here: Builder,
     name: str,
     function: Applicable,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
     varying: Sequence[int],
     types: Callable[[int, Argument], list[ArrayType]] | None = None,
-    has_aux: Any = False,
+    has_aux: AnyValue = False,
 ) -> Traced:
     """Elaborate a function; the arguments at some places vary, the others are constant.
 
@@ -280,7 +291,7 @@ def trace(
     return Traced(tidy, block, captured, arguments, of_values(tree, values), aux_tree)
 
 
-def _pair(name: str, result: Any) -> tuple[Any, Any]:
+def _pair(name: str, result: AnyValue) -> tuple[AnyValue, AnyValue]:
     if not is_tuple(result) or len(result) != 2:
         needs = "a function that returns a pair (value, aux), for `has_aux=True`"
         raise Failure(BadBody(combinator=name, needs=needs, found=describe(result)))
@@ -290,9 +301,9 @@ def _pair(name: str, result: Any) -> tuple[Any, Any]:
 def _weak_dtypes(
     here: Builder,
     function: Applicable,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    found: Mapping[int, tuple[list[Value | Weak], Type]],
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+    found: Mapping[int, tuple[list[Array], Type]],
 ) -> dict[tuple[int, int], DType]:
     """Return the dtypes of a function's weak arguments, found by a first try."""
     if all(isinstance(x, _GIVEN) for leaves, _ in found.values() for x in leaves):
@@ -338,7 +349,7 @@ class Options:
 
     name: str
     function: Applicable
-    argnums: Any
+    argnums: AnyValue
     has_aux: bool
 
     @property
@@ -347,7 +358,7 @@ class Options:
         return f"psc.{self.name}"
 
     def trace(
-        self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
     ) -> tuple[list[int], Traced]:
         """Return the places of the arguments that vary, and the function traced at them."""
         where = self._places(len(args))
@@ -363,7 +374,7 @@ class Options:
                 place = what + (f" at `{path}`" if path else "")
                 raise Failure(NoTangent(transformation=self.called, argument=place, type=str(leaf)))
 
-    def selected(self, where: Sequence[int], found: Mapping[int, Any]) -> Any:
+    def selected(self, where: Sequence[int], found: Mapping[int, AnyValue]) -> AnyValue:
         """Return the results for the arguments: alone, or as a tuple if several were named."""
         if is_sequence(self.argnums):
             return tuple(found[at] for at in where)
@@ -394,15 +405,15 @@ class Options:
         return BadArgnums(transformation=self.called, argnums=argnums, count=count, why=why)
 
 
-Run = Callable[[Options, Builder, Sequence[Any], Mapping[str, Any]], Any]
+Run = Callable[[Options, Builder, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
 
 
 def transformed(
     run: Run,
-    signature: Callable[[Any, bool, Signature], Signature],
+    signature: Callable[[AnyValue, bool, Signature], Signature],
     name: str,
-    fun: Any,
-    argnums: Any,
+    fun: AnyValue,
+    argnums: AnyValue,
     has_aux: bool,
 ) -> Transformed:
     """Return the function that `run` makes of another one."""
@@ -417,7 +428,7 @@ def transformed(
 # Trees of axes that go with trees of arrays: an axis for a whole subtree, or one for each leaf.
 
 
-def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
+def axes_of(name: str, axes: AnyValue, tree: Type) -> list[int | None]:
     """Return the axis of each leaf of a tree; None for those that have none."""
     if axes is None or (isinstance(axes, int) and not isinstance(axes, bool)):
         return [axes] * sum(1 for _ in leaves(tree))
@@ -438,7 +449,7 @@ def axes_of(name: str, axes: Any, tree: Type) -> list[int | None]:
 # The signature of a function over a batch: an axis more in each parameter that is mapped.
 
 
-def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Signature:
+def batched_signature(in_axes: AnyValue, out_axes: AnyValue, signature: Signature) -> Signature:
     """Return the signature over a batch; its size gets a name that is not taken.
 
     A default is the same for all rows: of a parameter that has one, and is mapped, None says that
@@ -472,11 +483,11 @@ def batched_signature(in_axes: Any, out_axes: Any, signature: Signature) -> Sign
     return replace(signature, parameters=tuple(parameters), result=result)
 
 
-def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
+def _batched(spec: Spec, axes: AnyValue, size: Dim, where: str) -> Spec:
     if axes is None:
         return spec
     if isinstance(spec, ArraySpec):
-        return replace(spec, dims=_inserted(spec, axes, size, where))
+        return _inserted(spec, axes, size, where)
     if isinstance(spec, TreeSpec):
         if axes != 0:
             what = f"a batch along the axes {describe(axes)} of {where}, which is any tree"
@@ -486,7 +497,7 @@ def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
         what = f"different axes for the items of {where}, which may be any number"
         raise Failure(NotSupported(what=what, instead="give one axis for all of them"))
     items = spec_parts(spec)
-    own: Sequence[Any] | None = [axes] * len(items)
+    own: Sequence[AnyValue] | None = [axes] * len(items)
     if not isinstance(axes, int) and isinstance(spec, TupleSpec | RecordSpec | DictSpec):
         own = _axes_of_parts(axes, spec.keys() if isinstance(spec, DictSpec) else None)
     if own is None or len(own) != len(items):
@@ -497,14 +508,14 @@ def _batched(spec: Spec, axes: Any, size: Dim, where: str) -> Spec:
     return replace(made, spelled=True) if isinstance(made, RecordSpec | DictSpec) else made
 
 
-def _axes_of_parts(axes: Any, keys: Sequence[str] | None) -> Sequence[Any] | None:
+def _axes_of_parts(axes: AnyValue, keys: Sequence[str] | None) -> Sequence[AnyValue] | None:
     """Return the axes of the parts of a tree, of a dict by its keys; None if they do not fit."""
     if not is_dict(axes):
         return tree_parts(axes) if keys is None else None
     return [axes[key] for key in keys] if keys is not None and axes.keys() == {*keys} else None
 
 
-def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, ...]:
+def _inserted(spec: ArraySpec, axis: AnyValue, size: Dim, where: str) -> ArraySpec:
     dims = list(spec.dims)
     rank = len(dims) + 1
     if not isinstance(axis, int) or not -rank <= axis < rank:
@@ -515,45 +526,45 @@ def _inserted(spec: ArraySpec, axis: Any, size: Dim, where: str) -> tuple[Any, .
         what = f"a batch along axis {axis} of {where}, which is {spec}"
         raise Failure(NotSupported(what=what, instead="let the batch be the first axis"))
     dims.insert(at, size)
-    return tuple(dims)
+    return replace(spec, dims=tuple(dims))
 
 
 def vmap(
-    here: Builder | None, fun: Any, in_axes: Any = 0, out_axes: Any = 0, axis_size: Any = None
+    here: Builder | None,
+    fun: AnyValue,
+    in_axes: AnyValue = 0,
+    out_axes: AnyValue = 0,
+    axis_size: AnyValue = None,
 ) -> Transformed:
     """Return the function over a batch: each argument along an axis, or the same for all."""
     function = applicable(fun, "psc.vmap")
 
-    def run(here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        def mapped(axes: Any) -> Any:
+    def run(here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]) -> AnyValue:
+        def mapped(axes: AnyValue) -> AnyValue:
             return _run(function, axes, out_axes, axis_size, here, args, kwargs)
 
         known = len(here.program.findings)
         try:
             return mapped(in_axes)
         except (Failure, Poisoned):
-            fitting = _arrangement(here, in_axes, mapped)
-            if fitting is None:
+            finding = _arrangement(here, in_axes, mapped)
+            if finding is None:
                 raise
             del here.program.findings[known:]
-            raise Failure(
-                AxisMismatch(
-                    given=f"`in_axes` is {_axes(in_axes)}",
-                    why=f"the function takes what {_axes(fitting)} gives it",
-                    instead=f"`in_axes={_axes(fitting)}` fits",
-                )
-            ) from None
+            raise Failure(finding) from None
 
     return Transformed("vmap", function, run, partial(batched_signature, in_axes, out_axes))
 
 
-def _arrangement(here: Builder, in_axes: Any, mapped: Callable[[Any], Any]) -> Any:
-    """Return the only other order of the axes that the function accepts; None if there is none."""
+def _arrangement(
+    here: Builder, in_axes: AnyValue, mapped: Callable[[AnyValue], AnyValue]
+) -> AxisMismatch | None:
+    """Advise on the only other order of the axes that the function accepts; None if none is."""
     if not is_sequence(in_axes) or not all(x is None or isinstance(x, int) for x in in_axes):
         return None
     if len(in_axes) > _MOST_ARRANGED:
         return None
-    fitting: list[Any] = []
+    fitting: list[tuple[AnyValue, ...]] = []
     for each in dict.fromkeys(permutations(in_axes)):
         if each != tuple(in_axes):
             trial = Trial(session_of(here), here.program)
@@ -564,26 +575,31 @@ def _arrangement(here: Builder, in_axes: Any, mapped: Callable[[Any], Any]) -> A
                 fits = False
             trial.forget()
             fitting += [each] * fits
-    return fitting[0] if len(fitting) == 1 else None
+    if len(fitting) != 1:
+        return None
+    given, fits_it = (
+        f"({', '.join(map(str, axes))}{',' * (len(axes) == 1)})" for axes in (in_axes, *fitting)
+    )
+    return AxisMismatch(
+        given=f"`in_axes` is {given}",
+        why=f"the function takes what {fits_it} gives it",
+        instead=f"`in_axes={fits_it}` fits",
+    )
 
 
 _MOST_ARRANGED = 4
 """More arguments have too many orders to try them."""
 
 
-def _axes(in_axes: Sequence[int | None]) -> str:
-    return f"({', '.join(map(str, in_axes))}{',' * (len(in_axes) == 1)})"
-
-
 def _run(
     function: Applicable,
-    in_axes: Any,
-    out_axes: Any,
-    axis_size: Any,
+    in_axes: AnyValue,
+    out_axes: AnyValue,
+    axis_size: AnyValue,
     here: Builder,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+) -> AnyValue:
     name = "psc.vmap"
     named = dict(kwargs)
     count = len(args)
@@ -637,17 +653,19 @@ class _Named:
         self.count = count
         self.names = names
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call it."""
         del kwargs
         named = dict(zip(self.names, args[self.count :], strict=True))
         return self.function.apply(here, args[: self.count], named)
 
 
-def _argument_axes(in_axes: Any, count: int, function: Applicable) -> list[Any]:
+def _argument_axes(in_axes: AnyValue, count: int, function: Applicable) -> list[AnyValue]:
     """Return one axis, or tree of axes, for each positional argument."""
     if is_sequence(in_axes):
-        items: list[Any] = list(in_axes)
+        items: list[AnyValue] = list(in_axes)
         if len(items) != count and not _have_defaults(function, count, len(items)):
             given = f"in_axes has {_counted(len(items), 'item')}"
             why = f"{_counted(count, 'argument')} given by position"
@@ -688,7 +706,7 @@ def _row(leaf: Value, axis: int | None, place: str) -> ArrayType:
 
 
 def _size(
-    here: Builder, axis_size: Any, leaves: Sequence[Value], axes: Sequence[int | None]
+    here: Builder, axis_size: AnyValue, leaves: Sequence[Value], axes: Sequence[int | None]
 ) -> Size:
     """Return the common size of the mapped axes."""
     sizes: list[Size] = [
