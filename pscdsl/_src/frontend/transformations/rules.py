@@ -261,7 +261,12 @@ class RuledFunction:
     ) -> None:
         self.kind = kind
         self.function = function
-        self.nondiff_argnums = tuple(nondiff_argnums)
+        self.nondiff_argnums: list[int] = []
+        for place in nondiff_argnums:
+            if not (isinstance(place, int) or is_integer_scalar(place)) or place < 0:
+                problem = f"takes places counted from 0 as `nondiff_argnums`, not {describe(place)}"
+                raise Failure(BadArguments(function=f"psc.{kind}", problem=problem))
+            self.nondiff_argnums.append(int(place))
         self.rules: tuple[Applicable, ...] = ()
         self._loaded = rules
         self._looked_through = False
