@@ -411,7 +411,7 @@ def _followed(
         note_sources(session, function, args, result)
     elif isinstance(result, Iterated):
         beside = [each for each in args if is_container(each)]
-        freeze(session, beside, Frozen("is gone through beside an array", frame.span(node)))
+        freeze(session, tuple(beside), Frozen("is gone through beside an array", frame.span(node)))
     elif function.makes_container:
         return _new_container(frame, node, result)
     return result

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, overload
 
-from pscdsl._src.frontend.interpreter.places import Froze, Frozen, parts_of, with_cells
-from pscdsl._src.frontend.values import Builtin, Once, is_traced
+from pscdsl._src.frontend.interpreter.places import Froze, Frozen, Several, parts_of, with_cells
+from pscdsl._src.frontend.values import AnyValue, Builtin, Once, Place, is_traced
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.python_containers import is_dict, is_sequence
@@ -52,7 +52,8 @@ class Extended:
 
     def undo(self) -> None:
         """Drop the added items."""
-        value: Any = self.container.value
+        value = self.container.value
+        assert isinstance(value, list)
         del value[self.length :]
         self.container.stamp = self.stamp
 
@@ -96,10 +97,12 @@ class Container:
 
     def fill(self, content: Content) -> None:
         """Replace the content without a record of the change."""
-        value: Any = self.value
+        value = self.value
         value.clear()
-        change: Any = getattr(value, "extend", None) or value.update
-        change(content)
+        if isinstance(value, list):
+            value.extend(content)
+        else:
+            value.update(content)
 
     def replace(self, content: Content) -> None:
         """Replace the content even if it is shared, with the result of a branch or a loop."""
@@ -109,10 +112,10 @@ class Container:
         self.stamp = session.stores
         self.fill(with_cells(session, content, UNFOLLOWED))
 
-    def extend(self, items: Sequence[Any]) -> None:
+    def extend(self, items: Sequence[Place]) -> None:
         """Append items to a list."""
-        session = self.session
-        value: Any = self.value
+        session, value = self.session, self.value
+        assert isinstance(value, list)
         session.journal.append(Extended(self, len(value), self.stamp))
         session.stores += 1
         self.stamp = session.stores
@@ -142,9 +145,9 @@ class Container:
                 raise refusal(self.value, Frozen(why, rewrite=rewrite))
 
 
-def refusal(value: Any, frozen: Frozen) -> Failure:
+def refusal(value: Place, frozen: Frozen) -> Failure:
     """Return the refusal of a change; the caller says which change it is."""
-    kind: str = value.__class__.__name__
+    kind = value.__class__.__name__
     rewrite = frozen.rewrite or f"change a copy: `{kind}(…)` makes one"
     found = Mutation(what=CHANGE, rewrite=rewrite, why=frozen.why, noun=f"a {kind}")
     if frozen.span is not NOWHERE:
@@ -152,7 +155,7 @@ def refusal(value: Any, frozen: Frozen) -> Failure:
     return Failure(found)
 
 
-def shared_by(failure: Failure, value: Any, container: Container | None) -> Failure:
+def shared_by(failure: Failure, value: Place, container: Container | None) -> Failure:
     """Add the holder of the container to the refusal of a change."""
     frozen = OUTSIDE if container is None else container.frozen
 
@@ -180,25 +183,30 @@ CHANGE: Final = "a change"
 """The name of a change whose text is not known yet."""
 
 
-def is_container(value: Any) -> bool:
+def is_container(value: Place) -> TypeGuard[Content]:
     """Return whether a value is a Python list, dict or set."""
     return value.__class__ in (list, dict, set)
 
 
-def container_of(session: Session, value: Any) -> Container | None:
+def container_of(session: Session, value: Place) -> Container | None:
     """Return the container of a list, a dict or a set; None if it was not made in this call."""
     return session.containers.get(id(value))
 
 
-def adopt(session: Session, value: Any, frozen: Frozen | None = None) -> Any:
+@overload
+def adopt(session: Session, value: Several, frozen: Frozen | None = None) -> Several: ...
+@overload
+def adopt(session: Session, value: Place, frozen: Frozen | None = None) -> Place: ...
+def adopt(session: Session, value: Place, frozen: Frozen | None = None) -> Place:
     """Follow a list, a dict or a set that was just made, or that others are known to hold."""
     if session.program is not None and is_container(value) and id(value) not in session.containers:
-        value = with_cells(session, value, frozen or UNFOLLOWED)
-        session.containers[id(value)] = Container(session, value, frozen)
+        content = with_cells(session, value, frozen or UNFOLLOWED)
+        session.containers[id(content)] = Container(session, content, frozen)
+        return content
     return value
 
 
-def adopt_all(session: Session, value: Any, frozen: Frozen) -> None:
+def adopt_all(session: Session, value: Place, frozen: Frozen) -> None:
     """Follow all containers in a value as frozen, unless they are followed already."""
     if is_traced(value) or session.program is None:
         return
@@ -208,7 +216,7 @@ def adopt_all(session: Session, value: Any, frozen: Frozen) -> None:
         adopt_all(session, part, frozen)
 
 
-def changeable(session: Session, value: Any) -> Container:
+def changeable(session: Session, value: Place) -> Container:
     """Return the container of a value that may be changed here; a Failure if it may not."""
     found = container_of(session, value)
     if found is None:
@@ -217,7 +225,7 @@ def changeable(session: Session, value: Any) -> Container:
     return found
 
 
-def containers_in(session: Session, value: Any) -> Iterator[Container]:
+def containers_in(session: Session, value: Place) -> Iterator[Container]:
     """Yield the followed containers in a value."""
     if is_traced(value):
         return
@@ -240,22 +248,22 @@ def containers_in(session: Session, value: Any) -> Iterator[Container]:
 class ContainerMethod(Builtin):
     """A method of a Python value, which reads the value when it is called."""
 
-    owner: Any = None
+    owner: Place = None
 
 
-def note_sources(session: Session, function: Any, args: Sequence[Any], result: Once) -> None:
+def note_sources(session: Session, function: AnyValue, args: Sequence[Place], result: Once) -> None:
     """Record the containers that an iterator reads: a change before it is consumed would show."""
     name = getattr(function, "name", "")
     given = [*args, function.owner] if isinstance(function, ContainerMethod) else args
-    found: list[tuple[Container, int, bool]] = []
+    ordered = name in _IN_ORDER
+    sources: list[tuple[Container, int, bool]] = []
     for value in given:
         container = container_of(session, value)
         if container is not None:
-            found.append((container, container.stamp, name in _IN_ORDER))
+            sources.append((container, container.stamp, ordered))
         elif isinstance(value, Once):
-            ordered = name in _IN_ORDER
-            found.extend((each, stamp, ordered and so) for each, stamp, so in value.sources)
-    result.sources = tuple(found)
+            sources += ((source, stamp, ordered and so) for source, stamp, so in value.sources)
+    result.sources = tuple(sources)
 
 
 _IN_ORDER: Final = frozenset(("builtins.enumerate", "builtins.zip", "items", "keys", "values"))
@@ -263,7 +271,7 @@ _IN_ORDER: Final = frozenset(("builtins.enumerate", "builtins.zip", "items", "ke
 
 
 @contextmanager
-def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
+def walking(session: Session, source: Place) -> Generator[Callable[[int], None]]:
     """Iterate over a container, or an iterator over some; items still to be read must stay.
 
     The context gives a function that sets the position of the loop.
@@ -272,8 +280,8 @@ def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
     if container is not None:
         walks = [Traversal(container, ordered=True, keys=is_dict(source))]
     else:
-        found = source.sources if isinstance(source, Once) else ()
-        walks = [Traversal(each, ordered) for each, _, ordered in found]
+        sources = source.sources if isinstance(source, Once) else ()
+        walks = [Traversal(each, ordered) for each, _, ordered in sources]
 
     def at(place: int) -> None:
         for walk in walks:
@@ -286,7 +294,7 @@ def walking(session: Session, source: Any) -> Generator[Callable[[int], None]]:
         del session.walks[len(session.walks) - len(walks) :]
 
 
-def same_order(one: Any, other: Any) -> bool:
+def same_order(one: Place, other: Place) -> bool:
     """Return whether two values of one structure have dict keys in the same order."""
     if is_dict(one) and is_dict(other):
         return [*one] == [*other] and all(same_order(one[key], other[key]) for key in one)

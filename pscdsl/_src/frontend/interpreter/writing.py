@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pscdsl._src.frontend.interpreter.frames import Session, session_of
 from pscdsl._src.frontend.interpreter.places import (
@@ -26,7 +26,15 @@ from pscdsl._src.frontend.interpreter.places import (
     with_cells,
 )
 from pscdsl._src.frontend.interpreter.state import may_hold
-from pscdsl._src.frontend.values import Here, Poisoned, describe, is_poisoned
+from pscdsl._src.frontend.values import (
+    AnyValue,
+    Here,
+    Place,
+    Poisoned,
+    describe,
+    is_poisoned,
+    is_traced,
+)
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.writes import split
@@ -40,18 +48,23 @@ from pscdsl.typing.signatures import Signature
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.definitions import Definition
+    from pscdsl._src.frontend.interpreter.records import RecordClass
 
+
+T = TypeVar("T")
 
 # In the body of the kernel.
 
 
 def written_cells(
-    session: Session, names: Sequence[str], arguments: dict[str, Any]
+    session: Session, names: Sequence[str], arguments: dict[str, Place]
 ) -> Mapping[str, Cell]:
     """Make the named arguments arrays that take stores; return the cells that hold them."""
     cells: dict[str, Cell] = {}
     for name in names:
-        cells[name] = Cell(session, arguments[name])
+        content = arguments[name]
+        assert is_traced(content)
+        cells[name] = Cell(session, content)
         arguments[name] = Ref(cells[name])
     session.caller_holds = tuple(cells.values())
     return cells
@@ -61,14 +74,14 @@ def final_contents(
     program: Program, cells: Mapping[str, Cell], declared: Mapping[str, Type]
 ) -> list[Value]:
     """Return the final contents of written arrays, in the types of the kernel's parameters."""
-    found: list[Value] = []
+    contents: list[Value] = []
     for name, cell in cells.items():
         content, wanted = cell.content, declared[name]
         assert isinstance(wanted, ArrayType)
         if not isinstance(content, Value) or not _same(program, content.type, wanted):
             raise Failure(InternalError(what=f"`{name}` ends as {content.type}, not {wanted}"))
-        found.append(content)
-    return found
+        contents.append(content)
+    return contents
 
 
 def _same(program: Program, one: ArrayType, other: ArrayType) -> bool:
@@ -86,10 +99,10 @@ def with_written(result: Type | None, contents: Sequence[Type]) -> Type:
 
 def shows_arguments(session: Session, cells: Mapping[str, Cell]) -> bool:
     """Return whether the result, or a record in it, may show an argument after a call."""
-    found = session.result_cells
-    if found is None or any(cell.frozen is not None for cell in cells.values()):
+    shown = session.result_cells
+    if shown is None or any(cell.frozen is not None for cell in cells.values()):
         return True
-    return any(cell.frozen is not None or cell in session.caller_holds for cell in found)
+    return any(cell.frozen is not None or cell in session.caller_holds for cell in shown)
 
 
 def never_written(
@@ -129,17 +142,17 @@ class WritingKernel:
         """Describe the kernel for messages."""
         return f"the kernel `{self.name}`, which writes to its arguments"
 
-    def of_class(self, cls: Any) -> WritingKernel:
+    def of_class(self, cls: RecordClass) -> WritingKernel:
         """Return the method as it is in `cls`, which may derive from the class of the method."""
         return WritingKernel(self.definition.of_class(cls))
 
-    def lookup_attribute(self, name: str) -> Any:
+    def lookup_attribute(self, name: str) -> Definition:
         """Return `kernel.functional`, which returns new arrays and writes to none."""
         if name == "functional":
             return self.definition
         raise Failure(NoSuchAttribute(owner=self.description(), attribute=name))
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Here, args: Sequence[Place], kwargs: Mapping[str, Place]) -> NoReturn:
         """Raise a Failure: a caller of this method does not store into arrays."""
         raise self.refusal()
 
@@ -150,39 +163,40 @@ class WritingKernel:
             Unsupported(what=f"{self.description()}, where it is not called", rewrite=rewrite)
         )
 
-    def call(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, here: Builder, args: Sequence[Place], kwargs: Mapping[str, Place]) -> Place:
         """Call the kernel with arguments that may be references, and store its results there."""
         definition = self.definition
         names = definition.signature.writes
         bound = definition.closure.bind(args, kwargs)
         targets: dict[str, Located] = {}
         for name in names:
-            given = bound[name]
-            if is_poisoned(given):
+            target = bound[name]
+            if is_poisoned(target):
                 raise Poisoned
-            if not isinstance(given, Located):
+            if not isinstance(target, Located):
                 raise Failure(
                     Mutation(
-                        what=f"`{self.name}` writes to `{name}`, and {describe(given)} for it",
+                        what=f"`{self.name}` writes to `{name}`, and {describe(target)} for it",
                         rewrite="pass an array that the function made, or one that it may write",
                     )
                 )
-            targets[name] = given
+            targets[name] = target
         self._refuse_overlap(session_of(here), bound, targets)
-        found, shows = definition.called(here, *load_arguments(args, kwargs))
-        result, contents = split(found, len(names))
+        result: AnyValue
+        returned, shows = definition.called(here, *load_arguments(args, kwargs))
+        result, contents = split(returned, len(names))
         for target, content in zip(targets.values(), contents, strict=True):
             target.store(here, WHOLE, content)
         frozen = None
         if shows:
             why = f"is given to `{self.name}`, which returns it or a part of it"
             frozen = Frozen(why, here.program.span)
-            for each in bound.values():
-                freeze(session_of(here), each, frozen)
+            for value in bound.values():
+                freeze(session_of(here), value, frozen)
         return with_cells(session_of(here), result, frozen)
 
     def _refuse_overlap(
-        self, session: Session, bound: Mapping[str, Any], targets: Mapping[str, Located]
+        self, session: Session, bound: Mapping[str, Place], targets: Mapping[str, Located]
     ) -> None:
         """Refuse a call if a written array may be, or show, an array of another argument."""
         for name, target in targets.items():
@@ -203,6 +217,6 @@ def as_called(definition: Definition) -> Definition | WritingKernel:
     return WritingKernel(definition) if definition.writes else definition
 
 
-def definition_in(value: Any) -> Any:
+def definition_in(value: T) -> T | Definition:
     """Return the definition of a kernel that writes; any other value as given."""
     return value.definition if isinstance(value, WritingKernel) else value
