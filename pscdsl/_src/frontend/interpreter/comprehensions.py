@@ -174,9 +174,10 @@ def _generate(
             return None
         inner.names[ITEMS] = adopt(frame.session, [])
         _rolled(inner, first, found, partial(_nested, inner, rest, emit, guard), guard)
-        made: Long | list[Place] | Poison = inner.names.pop(ITEMS)
+        made = inner.names.pop(ITEMS)
         if isinstance(made, Poison):
             raise Poisoned  # a step has an error, which was reported
+        assert isinstance(made, Long | list)
         return made
 
 

@@ -28,11 +28,20 @@ from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.captures.captured import Guard
+    from pscdsl._src.frontend.interpreter.branches import Outcome
+    from pscdsl._src.frontend.interpreter.carries import Learnt
     from pscdsl._src.frontend.interpreter.containers import Container, Traversal
     from pscdsl._src.frontend.interpreter.functions import Closure
-    from pscdsl._src.frontend.values import AnyValue
+    from pscdsl._src.frontend.values import AnyValue, Place
+    from pscdsl._src.ir.program import Atom
+    from pscdsl.typing.signatures import Spec
 
 T = TypeVar("T", bound="AnyValue")
+
+Binding: TypeAlias = "Place | Unjoined"
+"""Anything that a name may be bound to."""
+Handler: TypeAlias = "Callable[..., Binding | Outcome]"
+"""A function that evaluates or executes a node, given the fields of the node by name."""
 
 
 # The expressions that CPython evaluates, in order, whenever it executes a node.
@@ -175,14 +184,12 @@ EMPTY = {
 _FIELDS: dict[tuple[type[ast.AST], str], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
-def handled(kind: type[ast.AST], handler: Callable[..., Any]) -> tuple[str, ...]:
+def handled(kind: type[ast.AST], handler: Handler) -> tuple[str, ...]:
     """Return the fields of a kind of node that its handler takes."""
     return _fields(kind, handler)[0]
 
 
-def _fields(
-    kind: type[ast.AST], handler: Callable[..., Any]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _fields(kind: type[ast.AST], handler: Handler) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the fields that a handler takes, and those that must be empty."""
     key = (kind, handler.__qualname__)
     cached = _FIELDS.get(key)
@@ -196,7 +203,7 @@ def _fields(
     return cached
 
 
-def fields(node: ast.AST, handler: Callable[..., Any]) -> dict[str, Any]:
+def fields(node: ast.AST, handler: Handler) -> dict[str, Any]:
     """Return the fields of a node by name; a Failure if an unsupported field is used."""
     takes, others = _fields(type(node), handler)
     for name in others:
@@ -228,22 +235,22 @@ class Ledger:
 
     def __init__(self) -> None:
         self._clock = 0
-        self._evaluated: dict[ast.AST, tuple[int, Any]] = {}
+        self._evaluated: dict[ast.AST, tuple[int, Place]] = {}
 
     def now(self) -> int:
         """Return the time before the next evaluation."""
         return self._clock
 
-    def enter(self, node: ast.AST, value: Any) -> None:
+    def enter(self, node: ast.AST, value: Place) -> None:
         """Record that an expression was evaluated."""
         self._clock += 1
         self._evaluated[node] = (self._clock, value)
 
-    def value(self, node: ast.AST) -> Any:
+    def value(self, node: ast.AST) -> Place:
         """Return the value of an expression at its last evaluation."""
         return self._evaluated[node][1]
 
-    def latest(self, node: ast.AST) -> Any:
+    def latest(self, node: ast.AST) -> Place:
         """Return the value of an expression at its last evaluation; None if there was none."""
         return self._evaluated.get(node, (0, None))[1]
 
@@ -283,14 +290,15 @@ class Scope(Protocol):
         """Return the module's name."""
         ...
 
-    def library_module(self, name: str) -> Any:
+    def library_module(self, name: str) -> AnyValue:
         """Return a module of the standard library."""
+        ...
 
-    def lookup(self, name: str, user: ast.AST | None = None) -> Any:
+    def lookup(self, name: str, user: ast.AST | None = None) -> AnyValue:
         """Return the value of a name where `user` reads it; KeyError if there is no such name."""
         ...
 
-    def lookup_annotation(self, name: str) -> Any:
+    def lookup_annotation(self, name: str) -> AnyValue:
         """Return the value of a name in an annotation, where type checkers' imports count, too."""
         ...
 
@@ -359,7 +367,7 @@ class Session:
         if program is not None:
             program.session = self
         self.findings: list[Diagnostic] = [] if program is None else program.findings
-        self.unfit: dict[frozenset[Any], Diagnostic] = {}
+        self.unfit: dict[frozenset[Atom], Diagnostic] = {}
         """The arrays that did not fit together, with the finding."""
         self.active: list[FunctionNode] = []
         self.annotating = False
@@ -368,7 +376,7 @@ class Session:
         """The number of enclosing branches that are taken at run time."""
         self.counts_given = False
         """Whether the number of steps of a loop is a number that the kernel is given."""
-        self.own_class: Callable[[], Any] = lambda: None
+        self.own_class: Callable[[], Spec | None] = lambda: None
         """Returns the meaning of `Self` in an annotation: the type of a method's class."""
         self.classes = False
         """Whether the class arguments of `isinstance` are being read."""
@@ -406,10 +414,10 @@ class Session:
         """The frames of functions and comprehensions that are being elaborated."""
         self.loops: dict[Span, str] = {}
         """A sentence about each loop, by its span."""
-        self.learnt: dict[Span, Any] = {}
+        self.learnt: dict[Span, Learnt] = {}
         """Facts about loops from their earlier elaborations, by span."""
 
-    def report_of(self, failure: Failure, arrays: Iterable[Any]) -> None:
+    def report_of(self, failure: Failure, arrays: Iterable[Place]) -> None:
         """Report a failure where arrays meet, once for the same arrays that do not fit together.
 
         If a comment may silence the first finding, the others are reported, too.
@@ -549,7 +557,7 @@ class Frame:
         self.outer = outer
         self.call_site = call_site
         self.closure = closure
-        self.names: dict[str, Any] = {}
+        self.names: dict[str, Binding] = {}
         self.in_comprehension = False
         """Whether it owns only the names that the comprehension's `for` clauses bind."""
         self.assigned: frozenset[str] = frozenset()
@@ -586,7 +594,7 @@ class Frame:
         program.span = self.span(node)
         return program.current
 
-    def lookup(self, name: str) -> Any:
+    def lookup(self, name: str) -> Place:
         """Return the value of a name; a Failure if it is unknown or not assigned yet."""
         frame: Frame | None = self
         while frame is not None:
@@ -610,7 +618,7 @@ class Frame:
         except KeyError:
             raise Failure(UnknownName(name=name, unassigned=False)) from None
 
-    def local(self, name: str) -> Any:
+    def local(self, name: str) -> Binding:
         """Return the value of a variable of this function or an enclosing one; else None."""
         frame: Frame | None = self
         while frame is not None:
@@ -619,7 +627,7 @@ class Frame:
             frame = frame.outer
         return None
 
-    def _refuse_sizes(self, name: str, value: Any) -> None:
+    def _refuse_sizes(self, name: str, value: AnyValue) -> None:
         """Refuse a captured value that holds sizes of another kernel."""
         from pscdsl._src.frontend.arguments import holds_sizes  # avoids an import cycle
 
@@ -627,7 +635,7 @@ class Frame:
             what = "an array" if is_traced(value) else "which holds sizes"
             raise Failure(NotStatic(what=f"`{name}`, {what} of another kernel,"))
 
-    def bind_outside(self, name: str, value: Any) -> None:
+    def bind_outside(self, name: str, value: Binding) -> None:
         """Bind a name as `:=` does: in the function around a comprehension."""
         frame = self
         while frame.in_comprehension and frame.outer is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 from pscdsl._src.frontend.interpreter.containers import (
     Changed,
@@ -13,7 +13,7 @@ from pscdsl._src.frontend.interpreter.containers import (
     Extended,
     container_of,
 )
-from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.frames import Binding, Frame, Session
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.interpreter.places import (
     BoundArrayMethod,
@@ -27,14 +27,7 @@ from pscdsl._src.frontend.interpreter.places import (
     parts_of,
 )
 from pscdsl._src.frontend.trees import Attempt
-from pscdsl._src.frontend.values import (
-    Array,
-    Builtin,
-    Once,
-    Partial,
-    Poisoned,
-    is_traced,
-)
+from pscdsl._src.frontend.values import Array, Builtin, Once, Partial, Place, Poisoned, is_traced
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
@@ -68,20 +61,20 @@ class State:
         """Return whether a cell or a container existed."""
         return cell.serial <= self.serial
 
-    def before(self, key: Key) -> Any:
+    def before(self, key: Key) -> Binding | Missing:
         """Return the value of a name; MISSING if it was not bound."""
         frame, name = key
         return self._before[frame].get(name, MISSING)
 
-    def renamed(self) -> dict[Key, Any]:
+    def renamed(self) -> dict[Key, Binding | Missing]:
         """Return the names with another value now, and the value; MISSING if they are unbound."""
-        found: dict[Key, Any] = {}
+        renamed: dict[Key, Binding | Missing] = {}
         for frame, before in self.names:
-            for name in (*before, *(each for each in frame.names if each not in before)):
+            for name in (*before, *(name for name in frame.names if name not in before)):
                 now = frame.names.get(name, MISSING)
                 if name not in before or not alike(before[name], now):
-                    found[frame, name] = now
-        return found
+                    renamed[frame, name] = now
+        return renamed
 
     def written(self) -> dict[Cell, tuple[Array, int]]:
         """Return the cells that were written, with their content and the time of the store."""
@@ -92,8 +85,8 @@ class State:
     def changed(self) -> dict[Container, Content]:
         """Return the containers that existed and were changed, with their present content."""
         changes = self.session.journal[self.mark :]
-        found = [each.container for each in changes if isinstance(each, Changed | Extended)]
-        return {each: each.content() for each in found if self.existed(each)}
+        changed = [each.container for each in changes if isinstance(each, Changed | Extended)]
+        return {each: each.content() for each in changed if self.existed(each)}
 
     def frozen(self) -> list[tuple[Cell | Container, Frozen]]:
         """Return the cells and containers that were frozen, with the reason."""
@@ -157,7 +150,7 @@ def live_frames(session: Session) -> list[Frame]:
     return list(found)
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(one: Binding | Missing, other: Binding | Missing) -> bool:
     """Return whether two values are certainly the same at any time."""
     if one is other:
         return True
@@ -167,7 +160,7 @@ def alike(one: Any, other: Any) -> bool:
         return one.atom is other.atom
     if type(one) is not type(other) or is_traced(one):
         return False
-    if is_tuple(one):
+    if is_tuple(one) and is_tuple(other):
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, bool | int | float | complex | str | Dim):
         return repr(one) == repr(other)
@@ -175,7 +168,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def holders(
-    session: Session, without: Frame | None = None, more: Any = ()
+    session: Session, without: Frame | None = None, more: Place = ()
 ) -> Counter[Cell | Container] | None:
     """Count the references of names to each cell and container; None if the number is unknown.
 
@@ -192,17 +185,17 @@ def holders(
     return counts
 
 
-def is_whole(value: Any) -> TypeGuard[Ref]:
+def is_whole(value: Place) -> TypeGuard[Ref]:
     """Return whether a value is a whole array that takes stores, and no view of a part."""
     return isinstance(value, Ref) and not value.steps and value.cell.frozen is None
 
 
-def is_held_once(value: Any, held: Counter[Cell | Container] | None) -> bool:
+def is_held_once(value: Place, held: Counter[Cell | Container] | None) -> TypeGuard[Ref]:
     """Return whether a value is a whole array that takes stores, with a single reference."""
     return is_whole(value) and held is not None and held[value.cell] == 1
 
 
-def may_hold(session: Session, value: Any, cells: set[Cell]) -> bool:
+def may_hold(session: Session, value: Place, cells: set[Cell]) -> bool:
     """Return whether a value may refer to one of some cells."""
     try:
         return not cells.isdisjoint(held(value, set(), session))
@@ -222,31 +215,34 @@ def _of_frame(frame: Frame | None, seen: set[Frame]) -> Iterator[Cell | Containe
         frame = frame.outer
 
 
-def held(value: Any, seen: set[Frame], session: Session) -> Iterator[Cell | Container]:
+def held(value: Binding, seen: set[Frame], session: Session) -> Iterator[Cell | Container]:
     """Yield the cells and containers that a value refers to, one for each reference."""
     container = container_of(session, value)
     if container is not None:
         yield container
-    if isinstance(value, Located):
-        yield from value.cells()
-    elif isinstance(value, BoundArrayMethod):
-        yield from value.owner.cells()
-    elif isinstance(value, Walked):
-        yield from held(value.located, seen, session)
-    elif isinstance(value, Closure):
-        yield from _of_frame(value.outer, seen)
-    elif isinstance(value, Partial):
-        yield from held((value.function, value.args, dict(value.kwargs)), seen, session)
-    elif isinstance(value, BoundMethod):
-        yield from held((value.function, value.self_value), seen, session)
-    elif is_sequence(value) or is_dict(value) or isinstance(value, Once):
-        for part in parts_of(value):
-            yield from held(part, seen, session)
-        if isinstance(value, Once):
+    match value:
+        case Located():
+            yield from value.cells()
+        case BoundArrayMethod():
+            yield from value.owner.cells()
+        case Walked():
+            yield from held(value.located, seen, session)
+        case Closure():
+            yield from _of_frame(value.outer, seen)
+        case Partial():
+            parts = (value.function, *value.args, *value.kwargs.values())
+            yield from held(parts, seen, session)
+        case BoundMethod():
+            yield from held((value.function, value.self_value), seen, session)
+        case Once():
+            yield from held(tuple(value.items()), seen, session)
             yield from [source for source, _, _ in value.sources]
-    elif isinstance(value, Builtin) and value.name.rpartition(".")[0] == "":
-        raise _Unknown  # a method of a container, which holds the container
-    else:  # a transformed function holds another one
-        function: Any = getattr(value, "function", None)
-        if function is not None:
-            yield from held(function, seen, session)
+        case _ if is_sequence(value) or is_dict(value):
+            for part in parts_of(value):
+                yield from held(part, seen, session)
+        case Builtin() if "." not in value.name:
+            raise _Unknown  # a method of a container, which holds the container
+        case _:  # a transformed function holds another one
+            function = getattr(value, "function", None)
+            if function is not None:
+                yield from held(function, seen, session)
