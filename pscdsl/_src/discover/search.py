@@ -433,7 +433,7 @@ class Blame:
             value = node.iter if isinstance(node, ast.For) else node.value
             found = self._of(value) if value is not None else set[str]()
             nodes = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in set[str]().union(*(targets(each) for each in nodes)):
+            for name in {name for each in nodes for name in targets(each)}:
                 if name not in self.names:
                     self.flows.setdefault(name, set()).update(found)
 

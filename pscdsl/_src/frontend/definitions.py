@@ -45,8 +45,8 @@ from pscdsl._src.frontend.interpreter.writing import (
     written_cells,
 )
 from pscdsl._src.frontend.known_numbers import STEPS, Problems, settled
-from pscdsl._src.frontend.text.bindings import bound_value, lost_result, parameters, says_none
-from pscdsl._src.frontend.text.source import Source, with_defaults
+from pscdsl._src.frontend.text.bindings import bound_value, lost_result, says_none
+from pscdsl._src.frontend.text.source import Source, parameters, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import POISON, AnyValue, Array, Here, Poisoned
 from pscdsl._src.interpreters.replay import zeros

@@ -12,8 +12,7 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from pscdsl._src.frontend.text.bindings import parameters
-from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionStatement, Source
+from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionStatement, Source, parameters
 from pscdsl._src.server.documents import TextPosition
 from pscdsl.typing.diagnostics import Span
 

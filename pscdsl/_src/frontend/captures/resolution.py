@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pscdsl._src.frontend.modules.files import Found
 from pscdsl._src.frontend.modules.known import known_module
-from pscdsl._src.frontend.text.bindings import ScopeNode, parameters, uses
-from pscdsl._src.frontend.text.source import FunctionNode, Source
+from pscdsl._src.frontend.text.bindings import ScopeNode, uses
+from pscdsl._src.frontend.text.source import FunctionNode, Source, parameters
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.language.results import Result
 from pscdsl.numpy import methods

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from pscdsl._src.frontend.fixes.place import FunctionStatement, LocatedTree, Place, parameters
+from pscdsl._src.frontend.fixes.place import LocatedTree, Place
 from pscdsl._src.frontend.interpreter.operators import SIGNS
+from pscdsl._src.frontend.text.source import FunctionStatement, parameters
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.element_types import (
     AccumulatorTooNarrow,
@@ -346,4 +347,4 @@ def _speaks_of(text: str, function: FunctionStatement) -> bool:
         names = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     except SyntaxError:
         return False
-    return names <= parameters(function) | {"max", "min"}
+    return names <= {*parameters(function), "max", "min"}

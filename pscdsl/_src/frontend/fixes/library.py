@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from pscdsl._src.frontend.fixes.place import FunctionStatement, Place
+from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.interpreter.operators import around
 from pscdsl._src.frontend.purity import ALONG_AXIS, COMPILERS, DIFFERS, index_text
-from pscdsl._src.frontend.text.source import targets
+from pscdsl._src.frontend.text.source import FunctionStatement, targets
 from pscdsl.numpy.methods import FUNCTIONS_ELSEWHERE
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import (
@@ -259,7 +259,7 @@ def _names(place: Place[UnknownName], node: ast.Name) -> set[str]:
     """Return the names in scope of a node, including Python's own."""
     found = {each for each in dir(builtins) if each.islower()}
     for statement in place.tree.source.tree.body:
-        found |= targets(statement)
+        found.update(targets(statement))
     for each in place.tree.above(node):
         if isinstance(each, FunctionStatement):
             found |= place.tree.source.scoping(each)

@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pscdsl._src.frontend.text.bindings import is_lost
-from pscdsl._src.frontend.text.source import FunctionNode, Source, targets
+from pscdsl._src.frontend.text.source import (
+    FunctionNode,
+    FunctionStatement,
+    Source,
+    parameters,
+    targets,
+)
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import methods
 from pscdsl.typing.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
@@ -143,7 +149,6 @@ class Encoded:
 
 N = TypeVar("N", bound=ast.AST)
 
-FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.ListComp)
 _NUMBER = (int, float, complex)
 
@@ -330,14 +335,6 @@ def shared(tree: LocatedTree, node: ast.Name, inlined: bool) -> bool:
             if isinstance(each.ctx, ast.Load) and _kept(tree, each, node.id):
                 return True
     return any(not fresh for fresh in _bindings(function, node.id))
-
-
-def parameters(function: FunctionNode) -> frozenset[str]:
-    """Return the names of a function's parameters."""
-    spec = function.args
-    named = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
-    packed = (each for each in (spec.vararg, spec.kwarg) if each is not None)
-    return frozenset(each.arg for each in (*named, *packed))
 
 
 def _function(tree: LocatedTree, node: ast.AST) -> FunctionNode | None:

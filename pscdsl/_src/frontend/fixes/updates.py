@@ -74,7 +74,7 @@ def _comprehension(
     if not isinstance(start, ast.Assign) or len(start.targets) != 1:
         return None
     empty = isinstance(start.value, ast.List) and not start.value.elts
-    if targets(start) != {name} or not empty:
+    if targets(start) != [name] or not empty:
         return None
     counters = targets(loop.target)
     inside = set(ast.walk(loop))

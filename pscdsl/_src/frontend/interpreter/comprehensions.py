@@ -20,7 +20,7 @@ from pscdsl._src.frontend.interpreter.equality import Table
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import elements, unrolling
 from pscdsl._src.frontend.interpreter.iteration import Generated, Iterated, Long, Position, iterated
-from pscdsl._src.frontend.text.bindings import assigned
+from pscdsl._src.frontend.text.source import targets
 from pscdsl._src.frontend.values import AnyValue, Once, Place, Poison, Poisoned, is_poisoned
 from pscdsl.typing.codes.language import NotStatic, Unsupported
 from pscdsl.typing.codes.purity import Mutation
@@ -164,7 +164,7 @@ def _generate(
     inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
     inner.in_comprehension = True
     inner.assigned = frozenset(
-        name for generator in generators for name in assigned(generator.target)
+        name for generator in generators for name in targets(generator.target)
     )
     with frame.session.alive(inner):
         first, *rest = generators
@@ -275,6 +275,6 @@ def _rolled(
     hidden = f" {id(generator)}"  # the iterable is held
     inner.names[hidden] = source.located
     try:
-        Rolled(inner, loop, enter, step, source.count, line=source.line).run([*assigned(target)])
+        Rolled(inner, loop, enter, step, source.count, line=source.line).run(targets(target))
     finally:
         inner.names.pop(hidden, None)

@@ -57,7 +57,6 @@ from pscdsl._src.frontend.modules.known import CONTEXTS
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
 from pscdsl._src.frontend.modules.scope import imported
 from pscdsl._src.frontend.purity import range_length
-from pscdsl._src.frontend.text.bindings import assigned
 from pscdsl._src.frontend.text.source import FunctionNode, targets
 from pscdsl._src.frontend.values import (
     POISON,
@@ -646,7 +645,7 @@ def _rolled(
 
 def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = None) -> list[str]:
     """Return the names that a loop's body binds; `+=` on an array writes and binds nothing."""
-    found: dict[str, None] = {} if target is None else dict.fromkeys(assigned(target))
+    found: dict[str, None] = {} if target is None else dict.fromkeys(targets(target))
     written: set[ast.AST] = set()
     for node in (each for statement in body for each in ast.walk(statement)):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -18,7 +18,15 @@ from pscdsl._src.frontend.interpreter.statements import run
 from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import StaticModule, decorator_name
 from pscdsl._src.frontend.purity import holds_arrays, is_mutable
-from pscdsl._src.frontend.text.source import FunctionStatement, Source, targets
+from pscdsl._src.frontend.text.source import (
+    FunctionStatement,
+    Source,
+    blocks,
+    heading,
+    named_parameters,
+    statements,
+    targets,
+)
 from pscdsl._src.frontend.transformations.derived import (
     DerivedDefinition,
     MadeTransformation,
@@ -288,18 +296,10 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
                 inner = f"{prefix}{node.name}"
                 yield from visit(node.body, f"{inner}.", f"the class `{inner}`")
             else:
-                for each in inner_bodies(node):
+                for each in blocks(node):
                     yield from visit(each, prefix, inside)
 
     yield from visit(module.source.tree.body, "", "")
-
-
-def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements and those in them."""
-    for node in body:
-        yield node
-        for inner in inner_bodies(node):
-            yield from statements(inner)
 
 
 def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
@@ -327,15 +327,6 @@ def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
             waiting = [each for each in waiting if id(each) not in inner]
             if any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node)):
                 yield node
-
-
-def inner_bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the blocks of a compound statement."""
-    for name in ("body", "orelse", "finalbody"):
-        yield getattr(node, name, [])
-    parts: Iterable[ast.AST] = (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))
-    for part in parts:
-        yield getattr(part, "body", [])
 
 
 # Kernels that functions make: checked for whatever the function may be given.
@@ -481,16 +472,19 @@ def made_kernel(
     around = function.node
     assert isinstance(around, FunctionStatement)
     bound = _bindings(around)
-    for each in _outside(node):
+    for each in heading(node):
         if name := next((name for name in _names(each) if name in bound), ""):
             raise NotKnown(f"its types or defaults depend on `{name}` of `{function.name}`")
     statements = _followed(function.name, around, node, bound)
     read = {name for each in (node, *statements) for name in _names(each)} & bound.keys()
-    given = [each for each in _parameters(around) if each.arg in read]
+    given = [each for each in named_parameters(around) if each.arg in read]
     functions = (statement for statement in statements if isinstance(statement, FunctionStatement))
     captured = frozenset(name for each in (node, *functions) for name in _names(each))
     own = Closure(node.name, node, function.source, function.scope)
-    names = {*Definition(own).signature.size_names(), *(each.arg for each in _parameters(node))}
+    names = {
+        *Definition(own).signature.size_names(),
+        *(each.arg for each in named_parameters(node)),
+    }
     parameters: dict[str, Parameter] = {}
     numbers: set[str] = set()
     for each in given:
@@ -555,19 +549,6 @@ def _constants(function: Closure, statements: Sequence[ast.stmt]) -> Iterator[st
                 yield from (name.id for name in statement.targets if isinstance(name, ast.Name))
 
 
-def _parameters(node: FunctionStatement) -> list[ast.arg]:
-    spec = node.args
-    return [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
-
-
-def _outside(kernel: FunctionStatement) -> Iterator[ast.AST]:
-    """Yield the parts of a kernel that are evaluated when it is defined, not when it runs."""
-    yield kernel.args
-    yield from kernel.decorator_list
-    if kernel.returns is not None:
-        yield kernel.returns
-
-
 def _names(node: ast.AST) -> Iterator[str]:
     """Yield the names that a node reads."""
     for inner in ast.walk(node):
@@ -577,7 +558,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 def _bindings(around: FunctionStatement) -> dict[str, list[ast.AST]]:
     """Return the bindings of each name of a function: parameters, and statements of its body."""
-    found: dict[str, list[ast.AST]] = {each.arg: [each] for each in _parameters(around)}
+    found: dict[str, list[ast.AST]] = {each.arg: [each] for each in named_parameters(around)}
     for other in (around.args.vararg, around.args.kwarg):
         if other is not None:
             found[other.arg] = [other, around.args]

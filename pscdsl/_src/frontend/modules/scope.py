@@ -163,7 +163,7 @@ class StaticModule:
             return listed
         return [name for name in self.names.last if not name.startswith("_")]
 
-    def _other_exports(self, node: ast.expr) -> Iterable[str] | None:
+    def _other_exports(self, node: ast.expr) -> list[str] | None:
         """Return the list of `impl.__all__`, if `impl` is another module of the project."""
         if not isinstance(node, ast.Attribute) or node.attr != "__all__":
             return None

@@ -14,6 +14,9 @@ from pscdsl._src.frontend.text.source import (
     FunctionStatement,
     Source,
     children,
+    heading,
+    inside,
+    parameters,
     targets,
 )
 from pscdsl.typing.codes.purity import ResultLost
@@ -25,7 +28,6 @@ from pscdsl.typing.python_containers import is_tuple
 # Conditions of module-level branches, as far as their text decides them.
 
 
-_UNKNOWN = object()
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -40,94 +42,76 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 def for_type_checkers(test: ast.expr) -> bool:
     """Return whether a branch is only for readers of the source."""
-    return isinstance(test, ast.Name | ast.Attribute) and _last(test) == "TYPE_CHECKING"
+    return _last(test) == "TYPE_CHECKING"
 
 
 def taken(test: ast.expr) -> bool | None:
     """Return whether this version of Python takes a branch; None if its text does not say."""
-    value = _value(test)
-    return None if value is _UNKNOWN else bool(value)
+    try:
+        return bool(_value(test))
+    except (TypeError, ValueError, LookupError):
+        return None
 
 
 def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    """Return a name, or the last part of a dotted one; empty for any other expression."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
 def _value(node: ast.expr) -> Any:
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Tuple):
-        items = [_value(element) for element in node.elts]
-        return _UNKNOWN if _UNKNOWN in items else tuple(items)
-    if isinstance(node, ast.Name | ast.Attribute):
-        return _known(node)
-    if isinstance(node, ast.Subscript):
-        return _item(_value(node.value), node.slice)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        value = _value(node.operand)
-        return _UNKNOWN if value is _UNKNOWN else not value
-    if isinstance(node, ast.BoolOp):
-        return _joined(node)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        compare = _COMPARE.get(type(node.ops[0]))
-        left, right = _value(node.left), _value(node.comparators[0])
-        if compare is None or left is _UNKNOWN or right is _UNKNOWN:
-            return _UNKNOWN
-        return _tried(lambda: compare(left, right))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
-        owner = _value(node.func.value)
-        arguments = [_value(argument) for argument in node.args]
-        if node.func.attr == "startswith" and isinstance(owner, str):
-            return (
-                _UNKNOWN if _UNKNOWN in arguments else _tried(lambda: owner.startswith(*arguments))
-            )
-    return _UNKNOWN
+    """Return the value of a condition's part; a LookupError if its text does not say it."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Tuple(elts=elements):
+            return tuple(map(_value, elements))
+        case ast.Name() | ast.Attribute():
+            return _known(_last(node), _last(node.value) if isinstance(node, ast.Attribute) else "")
+        case ast.Subscript(value=owner, slice=index) if is_tuple(items := _value(owner)):
+            return items[_value(index)]
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return slice(*(None if p is None else _value(p) for p in (lower, upper, step)))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _value(operand)
+        case ast.BoolOp(op=operation, values=values):
+            decisive = isinstance(operation, ast.Or)
+            truths = [taken(value) for value in values]
+            if decisive in truths or None not in truths:
+                return decisive if decisive in truths else not decisive
+        case ast.Compare(left=left, ops=[sign], comparators=[right]):
+            return _COMPARE[type(sign)](_value(left), _value(right))
+        case ast.Call(func=ast.Attribute(value=owner, attr="startswith"), args=args, keywords=[]):
+            if isinstance(text := _value(owner), str):
+                return text.startswith(*map(_value, args))
+        case _:
+            pass
+    raise LookupError
 
 
-def _known(node: ast.Name | ast.Attribute) -> Any:
-    name = _last(node)
-    owner = _last(node.value) if isinstance(node, ast.Attribute) else ""
-    if name == "TYPE_CHECKING":
-        return False
-    if name == "version_info":
-        return tuple(sys.version_info)
-    if owner == "version_info" and name in ("major", "minor", "micro"):
-        return getattr(sys.version_info, name)
-    if (owner, name) == ("sys", "platform"):
-        return sys.platform
-    return os.name if (owner, name) == ("os", "name") else _UNKNOWN
-
-
-def _item(value: Any, index: ast.expr) -> Any:
-    if not is_tuple(value):
-        return _UNKNOWN
-    if not isinstance(index, ast.Slice):
-        place = _value(index)
-        return _UNKNOWN if place is _UNKNOWN else _tried(lambda: value[place])
-    parts = [None if p is None else _value(p) for p in (index.lower, index.upper, index.step)]
-    return _UNKNOWN if _UNKNOWN in parts else _tried(lambda: value[slice(*parts)])
-
-
-def _joined(node: ast.BoolOp) -> Any:
-    """Evaluate `and` and `or`: one operand may decide."""
-    stop = isinstance(node.op, ast.Or)
-    values = [_value(value) for value in node.values]
-    if any(value is not _UNKNOWN and bool(value) is stop for value in values):
-        return stop
-    return _UNKNOWN if _UNKNOWN in values else not stop
-
-
-def _tried(compute: Callable[[], Any]) -> Any:
-    try:
-        return compute()
-    except (TypeError, ValueError, LookupError):
-        return _UNKNOWN
+def _known(name: str, owner: str) -> object:
+    match owner, name:
+        case _, "TYPE_CHECKING":
+            return False
+        case _, "version_info":
+            return tuple(sys.version_info)
+        case "version_info", "major" | "minor" | "micro":
+            return getattr(sys.version_info, name)
+        case "sys", "platform":
+            return sys.platform
+        case "os", "name":
+            return os.name
+        case _:
+            raise LookupError
 
 
 # The names that a module exports by `__all__`, as read from its statements.
 
 
-Other = Callable[[ast.expr], "Iterable[str] | None"]
+Other = Callable[[ast.expr], "list[str] | None"]
 
 
 def exported(body: Iterable[ast.stmt], other: Other) -> list[str] | None:
@@ -137,63 +121,51 @@ def exported(body: Iterable[ast.stmt], other: Other) -> list[str] | None:
     """
     names: list[str] | None = None
     for statement in body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and _binds_all(statement):
-            added = None if statement.value is None else _listed(statement.value, names, other)
-            names = []
-        elif isinstance(statement, ast.AugAssign) and _is_all(statement.target):
-            added = _listed(statement.value, names, other)
-        elif isinstance(statement, ast.Expr) and (call := _call_of_all(statement.value)):
-            added = _added(call, names, other)
-        else:
-            continue
-        if added is None or names is None:
+        match statement:
+            case ast.Assign(targets=bound, value=value) if any(map(_is_all, bound)):
+                names = _listed(value, names, other)
+            case ast.AnnAssign(target=ast.Name(id="__all__"), value=value):
+                names = None if value is None else _listed(value, names, other)
+            case ast.AugAssign(target=ast.Name(id="__all__") as old, value=value):
+                names = _listed(ast.BinOp(old, ast.Add(), value), names, other)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=old, attr=method), args=args)):
+                if not _is_all(old):
+                    continue
+                if len(args) != 1 or method not in ("append", "extend"):
+                    return None
+                more = args[0] if method == "extend" else ast.List(args, ast.Load())
+                names = _listed(ast.BinOp(old, ast.Add(), more), names, other)
+            case _:
+                continue
+        if names is None:
             return None
-        names = [*names, *added]
     return names
 
 
-def _listed(node: ast.expr, so_far: list[str] | None, other: Other) -> Iterable[str] | None:
+def _listed(node: ast.expr, so_far: list[str] | None, other: Other) -> list[str] | None:
     """Return the names in an expression; None if they cannot be read from the text."""
-    if isinstance(node, ast.List | ast.Tuple):
-        found: list[str] = []
-        for item in node.elts:
-            if isinstance(item, ast.Constant) and isinstance(item.value, str):
-                found.append(item.value)
-                continue
-            more = _listed(item.value, so_far, other) if isinstance(item, ast.Starred) else None
-            if more is None:
-                return None
-            found.extend(more)
-        return found
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _listed(node.left, so_far, other), _listed(node.right, so_far, other)
-        return None if left is None or right is None else [*left, *right]
-    return so_far if _is_all(node) else other(node)
+    match node:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            parts = [_item(item, so_far, other) for item in items]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            parts = [_listed(left, so_far, other), _listed(right, so_far, other)]
+        case _:
+            parts = [so_far if _is_all(node) else other(node)]
+    return None if None in parts else [name for part in parts for name in part or ()]
 
 
-def _call_of_all(node: ast.expr) -> ast.Call | None:
-    """Return a call of `__all__.extend`, or of another method of `__all__`; else None."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node if _is_all(node.func.value) else None
-    return None
-
-
-def _added(call: ast.Call, so_far: list[str] | None, other: Other) -> Iterable[str] | None:
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    if len(call.args) != 1 or method not in ("append", "extend"):
-        return None
-    [argument] = call.args
-    whole = ast.List([argument], ast.Load()) if method == "append" else argument
-    return _listed(whole, so_far, other)
+def _item(node: ast.expr, so_far: list[str] | None, other: Other) -> list[str] | None:
+    match node:
+        case ast.Constant(value=str(name)):
+            return [name]
+        case ast.Starred(value=value):
+            return _listed(value, so_far, other)
+        case _:
+            return None
 
 
 def _is_all(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "__all__"
-
-
-def _binds_all(statement: ast.Assign | ast.AnnAssign) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return any(_is_all(target) for target in targets)
 
 
 Node = ast.stmt | ast.alias
@@ -266,40 +238,46 @@ class Bindings:
             self._statement(node, names)
 
     def _statement(self, node: ast.stmt, names: _Names) -> None:
-        if isinstance(node, FunctionStatement | ast.ClassDef):
-            self._stored(_around(node), node, names)
-            self._bind(names, node.name, node, node)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for name, alias in self._imported(node):
-                self._bind(names, name, alias, node)
-        elif isinstance(node, ast.If):
-            self._branch(node, names)
-        elif isinstance(node, ast.Try | ast.TryStar):
-            self._try(node, names)
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            self._stored((item.optional_vars for item in node.items), node, names)
-            suppressed = any("suppress" in ast.unparse(item.context_expr) for item in node.items)
-            ways = [self._way([], node, node.body, names)]
-            _merge(names, [*ways, _Names(names)] if suppressed else ways)
-        elif isinstance(node, ast.For | ast.AsyncFor | ast.While):
-            inner = _Names()
-            self._stored([getattr(node, "target", None)], node, inner)
-            self._scan([*node.body, *node.orelse], inner)
-            for name in inner:  # the last round is unknown
-                self._bind(names, name, node, node)
-        elif isinstance(node, ast.Match):
-            ways = [self._way([case.pattern], node, case.body, names) for case in node.cases]
-            _merge(names, [*ways, _Names(names)])
-        elif isinstance(node, ast.Delete):
-            for target in node.targets:
-                self._unbind(names, getattr(target, "id", ""), node)
-        elif isinstance(node, ast.AnnAssign) and node.value is None:
-            pass  # it declares a name and does not bind it
-        else:
-            self._stored([node], node, names)
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self._stored(heading(node), node, names)
+                for each in node.body if isinstance(node, ast.ClassDef) else ():
+                    if isinstance(each, ast.Global):  # the class binds names of the module
+                        for name in each.names:
+                            self._bind(names, name, node, node)
+                self._bind(names, node.name, node, node)
+            case ast.Import() | ast.ImportFrom():
+                for name, alias in self._imported(node):
+                    self._bind(names, name, alias, node)
+            case ast.If():
+                self._branch(node, names)
+            case ast.Try() | ast.TryStar():
+                self._try(node, names)
+            case ast.With(items=items) | ast.AsyncWith(items=items):
+                bound = [item.optional_vars for item in items if item.optional_vars is not None]
+                self._stored(bound, node, names)
+                suppressed = any("suppress" in ast.unparse(item.context_expr) for item in items)
+                ways = [self._way([], node, node.body, names)]
+                _merge(names, [*ways, _Names(names)] if suppressed else ways)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                inner = _Names()
+                self._stored([] if isinstance(node, ast.While) else [node.target], node, inner)
+                self._scan([*node.body, *node.orelse], inner)
+                for name in inner:  # the last round is unknown
+                    self._bind(names, name, node, node)
+            case ast.Match(cases=cases):
+                ways = [self._way([case.pattern], node, case.body, names) for case in cases]
+                _merge(names, [*ways, _Names(names)])
+            case ast.Delete():
+                for name in targets(node):
+                    self._unbind(names, name, node)
+            case ast.AnnAssign(value=None):
+                pass  # it declares a name and does not bind it
+            case _:
+                self._stored([node], node, names)
 
     def _way(
-        self, parts: Iterable[ast.AST | None], node: ast.stmt, body: list[ast.stmt], names: _Names
+        self, parts: Iterable[ast.AST], node: ast.stmt, body: list[ast.stmt], names: _Names
     ) -> _Names:
         """Return the names after one of several paths from here."""
         way = _Names(names)
@@ -309,17 +287,16 @@ class Bindings:
             self._branches.append((body, way.sure()))
         return way
 
-    def _stored(self, parts: Iterable[ast.AST | None], node: ast.stmt, names: _Names) -> None:
+    def _stored(self, parts: Iterable[ast.AST], node: ast.stmt, names: _Names) -> None:
         """Bind the names that some parts of a statement assign."""
         for part in parts:
-            if part is not None:
-                for name in assigned(part):
-                    self._bind(names, name, node, node)
+            for name in targets(part):
+                self._bind(names, name, node, node)
 
     def _handler(
         self, node: ast.Try | ast.TryStar, handler: ast.ExceptHandler, names: _Names
     ) -> _Names:
-        way = self._way([handler.type], node, handler.body, names)
+        way = self._way(filter(None, [handler.type]), node, handler.body, names)
         if handler.name is not None:
             self._unbind(way, handler.name, node)
         return way
@@ -364,20 +341,6 @@ class Bindings:
         self._scan(node.finalbody, names)
 
 
-def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.AST]:
-    """Yield the nodes that a definition evaluates, without the body."""
-    yield from node.decorator_list
-    if isinstance(node, ast.ClassDef):
-        yield from (*node.bases, *node.keywords)
-        for statement in node.body:
-            if isinstance(statement, ast.Global):  # it binds names of the module
-                yield from [ast.Name(name, ast.Store()) for name in statement.names]
-    else:
-        yield node.args
-        if node.returns is not None:
-            yield node.returns
-
-
 def _merge(names: _Names, ways: list[_Names], going_on: list[_Names] | None = None) -> None:
     """Merge the bindings of several paths; `going_on` are those that continue here."""
     for name in dict.fromkeys(name for way in ways for name in way):
@@ -392,36 +355,13 @@ def _unsure(names: _Names, ways: list[_Names]) -> set[str]:
 
 def _goes_on(body: list[ast.stmt]) -> bool:
     """Return whether the statements after a branch may run."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return ast.unparse(last.value.func) not in ("sys.exit", "exit", "quit", "os._exit")
-    return not isinstance(last, ast.Raise)
-
-
-def assigned(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a part of a statement assigns, except in functions in it."""
-    if isinstance(node, ast.Name):
-        if isinstance(node.ctx, ast.Store):
-            yield node.id
-        return
-    if isinstance(node, ast.MatchAs | ast.MatchStar):
-        if node.name is not None:
-            yield node.name
-    elif isinstance(node, ast.MatchMapping) and node.rest is not None:
-        yield node.rest
-    elif isinstance(node, ast.Constant):
-        return
-    elif isinstance(node, ast.Lambda):
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            yield from assigned(default) if default is not None else ()
-        return
-    elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        for inner in ast.walk(node):  # `:=` in a comprehension binds outside of it
-            if isinstance(inner, ast.NamedExpr):
-                yield inner.target.id
-        return
-    for child in children(node):
-        yield from assigned(child)
+    match body:
+        case [*_, ast.Raise()]:
+            return False
+        case [*_, ast.Expr(value=ast.Call(func=function))]:
+            return ast.unparse(function) not in ("sys.exit", "exit", "quit", "os._exit")
+        case _:
+            return True
 
 
 def same(values: list[object], constants: tuple[type, ...]) -> bool:
@@ -450,8 +390,6 @@ ScopeNode: TypeAlias = (
     | ast.GeneratorExp
 )
 """The nodes with a scope; None is the module."""
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Uses:
@@ -478,21 +416,24 @@ class Uses:
             self._note(node)
 
     def _note(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Name):
-            self.names.setdefault(node.id, []).append(node)
-        elif isinstance(node, ast.Attribute):
-            self.attributes.setdefault(node.attr, []).append(node)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            self.functions.setdefault(node.name, []).append(node)
-        elif isinstance(node, ast.ClassDef):
-            self.classes.setdefault(node.name, []).append(node)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            self.imports.append(node)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            self.outer.append(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if all(part.isidentifier() for part in node.value.split(".")):
-                self.strings.setdefault(node.value, []).append(node)
+        match node:
+            case ast.Name(id=name):
+                self.names.setdefault(name, []).append(node)
+            case ast.Attribute(attr=name):
+                self.attributes.setdefault(name, []).append(node)
+            case ast.Constant(value=str(text)):
+                if all(part.isidentifier() for part in text.split(".")):
+                    self.strings.setdefault(text, []).append(node)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                self.functions.setdefault(name, []).append(node)
+            case ast.ClassDef(name=name):
+                self.classes.setdefault(name, []).append(node)
+            case ast.Import() | ast.ImportFrom():
+                self.imports.append(node)
+            case ast.Global() | ast.Nonlocal():
+                self.outer.append(node)
+            case _:
+                pass
 
     def bound(self, scope: ScopeNode) -> frozenset[str]:
         """Return the names that a scope binds itself."""
@@ -501,39 +442,41 @@ class Uses:
             cached = self._bound[scope] = frozenset(self._binds(scope))
         return cached
 
-    def _binds(self, scope: ScopeNode) -> Iterator[str]:
-        if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from self.source.scoping(scope)
-        elif isinstance(scope, ast.Lambda):
-            yield from parameters(scope)
-        elif isinstance(scope, ast.ClassDef):
-            for statement in scope.body:
-                yield from targets(statement)
-        else:
-            for generator in scope.generators:
-                yield from targets(generator.target)
+    def _binds(self, scope: ScopeNode) -> Iterable[str]:
+        match scope:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return self.source.scoping(scope)
+            case ast.Lambda():
+                return parameters(scope)
+            case ast.ClassDef(body=body):
+                return [name for statement in body for name in targets(statement)]
+            case _:
+                return [name for each in scope.generators for name in targets(each.target)]
 
     def owner(self, node: ast.AST, name: str) -> ScopeNode | None:
         """Return the scope of the binding that `name` has at a node; None for the module."""
         child, scope = node, self.parents.get(node)
         direct = True  # the names of a class are visible in its body, and not in functions there
         while scope is not None:
-            if isinstance(scope, _FUNCTIONS):
-                body = [scope.body] if isinstance(scope, ast.Lambda) else scope.body
-                if any(child is statement for statement in body):
-                    if name in self.bound(scope):
+            match scope:
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                    body = [scope.body] if isinstance(scope, ast.Lambda) else scope.body
+                    if any(child is statement for statement in body):
+                        if name in self.bound(scope):
+                            return scope
+                        if self._is_global(scope, name):
+                            return None
+                        direct = False
+                case ast.ClassDef(body=body):
+                    of_body = any(child is statement for statement in body)
+                    if of_body and direct and name in self.bound(scope):
                         return scope
-                    if self._is_global(scope, name):
-                        return None
-                    direct = False
-            elif isinstance(scope, ast.ClassDef):
-                inside = any(child is statement for statement in scope.body)
-                if inside and direct and name in self.bound(scope):
-                    return scope
-            elif isinstance(scope, _COMPREHENSIONS):
-                first = scope.generators[0].iter
-                if not self._within(node, first) and name in self.bound(scope):
-                    return scope
+                case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                    first = scope.generators[0].iter
+                    if not self._within(node, first) and name in self.bound(scope):
+                        return scope
+                case _:
+                    pass
             child, scope = scope, self.parents.get(scope)
         return None
 
@@ -556,7 +499,7 @@ class Uses:
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function around a node."""
         at = self.parents.get(node)
-        while at is not None and not isinstance(at, _FUNCTIONS):
+        while at is not None and not isinstance(at, FunctionNode):
             at = self.parents.get(at)
         return at
 
@@ -564,13 +507,6 @@ class Uses:
         """Return the class that has a function as a method."""
         parent = self.parents.get(function)
         return parent if isinstance(parent, ast.ClassDef) else None
-
-
-def parameters(function: FunctionNode) -> list[str]:
-    """Return the names of all parameters."""
-    spec = function.args
-    found = [p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
-    return found + [p.arg for p in (spec.vararg, spec.kwarg) if p is not None]
 
 
 def bound_value(function: FunctionNode, name: str, line: int) -> ast.expr | None:
@@ -597,29 +533,34 @@ def first_number(function: FunctionNode, name: str) -> ast.Constant | None:
     """Return the number that a function binds to a variable first; None if it binds none."""
     for statement in [] if isinstance(function, ast.Lambda) else function.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=other)], value=value) if other == name:
-                is_number = isinstance(value, ast.Constant) and isinstance(value.value, float | int)
-                return value if is_number and isinstance(value, ast.Constant) else None
-            case _ if name in assigned(statement):
+            case ast.Assign(
+                targets=[ast.Name(id=other)], value=ast.Constant(value=float() | int()) as number
+            ) if other == name:
+                return number
+            case _ if name in targets(statement):
                 return None
             case _:
                 pass
     return None
 
 
-def _in_place(node: ast.expr) -> bool:
-    """Return whether an expression calls a method that is known to return None."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("append", "clear", "extend", "fill", "insert", "reverse", "sort")
-    )
+def _in_place(node: ast.expr) -> str:
+    """Return the method that an expression calls and that is known to return None; else empty."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(
+                attr="append" | "clear" | "extend" | "fill" | "insert" | "reverse" | "sort" as name
+            )
+        ):
+            return name
+        case _:
+            return ""
 
 
 def says_none(node: ast.expr, name: str) -> str:
     """Describe an expression that is None and is bound to a variable."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _in_place(node):
-        return f"`.{node.func.attr}` changes what it belongs to, and returns None"
+    if method := _in_place(node):
+        return f"`.{method}` changes what it belongs to, and returns None"
     return f"`{name}` is None"
 
 
@@ -637,12 +578,12 @@ def is_lost(node: FunctionNode | None, name: str) -> bool:
     """Return whether a new value of a parameter is lost at the end of a function."""
     if node is None or isinstance(node, ast.Lambda) or name not in parameters(node):
         return False
-    return not any(_returns(statement) for statement in node.body)
+    return not _returns(node)
 
 
 def lost_result(source: Source, function: str, node: FunctionNode) -> ResultLost | None:
     """Return a finding if a function without a result rebinds a parameter."""
-    if isinstance(node, ast.Lambda) or any(_returns(statement) for statement in node.body):
+    if isinstance(node, ast.Lambda) or _returns(node):
         return None
     index = uses(source)
     bound = [
@@ -657,12 +598,14 @@ def lost_result(source: Source, function: str, node: FunctionNode) -> ResultLost
     return ResultLost(function=function, name=first.id, span=source.span(first))
 
 
-def _returns(node: ast.AST) -> bool:
-    """Return whether a statement returns a value."""
-    if isinstance(node, ast.Return):
-        return node.value is not None and not (
-            isinstance(node.value, ast.Constant) and node.value.value is None
-        )
-    if isinstance(node, FunctionNode | ast.ClassDef):
-        return False
-    return any(_returns(child) for child in children(node))
+def _returns(node: FunctionStatement) -> bool:
+    """Return whether a function has a statement that returns a value."""
+    for inner in inside(node):
+        match inner:
+            case ast.Return(value=None | ast.Constant(value=None)):
+                pass
+            case ast.Return():
+                return True
+            case _:
+                pass
+    return False

@@ -132,12 +132,13 @@ class Source:
             self._nodes.append(node)
         return found
 
-    def yields(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
+    def yields(self, node: FunctionStatement) -> ast.expr | None:
         """Return the first `yield` of a function, if it is a generator."""
         if "yield" not in self.text:
             return None
         if id(node) not in self._yields:
-            self._yields[id(node)] = _first_yield(node.body)
+            inner = (each for each in inside(node) if isinstance(each, ast.Yield | ast.YieldFrom))
+            self._yields[id(node)] = next(inner, None)
             self._nodes.append(node)
         return self._yields[id(node)]
 
@@ -158,18 +159,24 @@ class Source:
 
     def postpones_annotations(self) -> bool:
         """Return whether annotations are never evaluated, because of `from __future__`."""
-        return any(
-            isinstance(node, ast.ImportFrom)
-            and node.module == "__future__"
-            and any(alias.name == "annotations" for alias in node.names)
-            for node in self.tree.body
-        )
+        for node in self.tree.body:
+            match node:
+                case ast.ImportFrom(module="__future__", names=names):
+                    if any(alias.name == "annotations" for alias in names):
+                        return True
+                case _:
+                    pass
+        return False
 
-    def scoping(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-        """Return the names that are local to a function."""
+    def scoping(self, node: FunctionStatement) -> frozenset[str]:
+        """Return the names that a function assigns and does not declare global or nonlocal."""
         cached = self._scoping.get(id(node))
         if cached is None:
-            cached = self._scoping[id(node)] = local_names(node)
+            local = {*parameters(node)}.union(*map(targets, node.body))
+            for each in inside(node) if "global" in self.text or "nonlocal" in self.text else ():
+                if isinstance(each, ast.Global | ast.Nonlocal):
+                    local.difference_update(each.names)
+            cached = self._scoping[id(node)] = frozenset(local)
             self._nodes.append(node)
         return cached
 
@@ -178,20 +185,24 @@ class Source:
         if self._functions is None:
             self._functions = {}
             for node in ast.walk(self.tree):
-                if isinstance(node, FunctionNode):
-                    first, name = node.lineno, "<lambda>"
-                    if not isinstance(node, ast.Lambda):
-                        name = node.name
-                        first = min([first, *(d.lineno for d in node.decorator_list)])
-                    # Recompiled code may have lost its decorators.
-                    for line in dict.fromkeys((first, node.lineno)):
-                        self._functions.setdefault((line, name), []).append(node)
+                match node:
+                    case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                    case ast.Lambda():
+                        first, name = node.lineno, "<lambda>"
+                    case _:
+                        continue
+                # Recompiled code may have lost its decorators.
+                for line in dict.fromkeys((first, node.lineno)):
+                    self._functions.setdefault((line, name), []).append(node)
         return self._functions.get((code.co_firstlineno, code.co_name), [])
 
     def imports(self) -> list[ast.Import | ast.ImportFrom]:
         """Return the import statements outside of functions and classes."""
         if self._imports is None:
-            self._imports = list(_imports(self.tree.body))
+            self._imports = [
+                each for each in inside(self.tree) if isinstance(each, ast.Import | ast.ImportFrom)
+            ]
         return self._imports
 
     def classes(self) -> dict[str, ast.ClassDef]:
@@ -326,36 +337,16 @@ def decoded(path: str, data: bytes) -> str:
 
 def _classes(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.ClassDef]]:
     for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield prefix + node.name, node
-            yield from _classes(node.body, f"{prefix}{node.name}.")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _classes(node.body, f"{prefix}{node.name}.<locals>.")
-        elif isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
-            yield from _classes(node.body, prefix)
-
-
-_COMPOUND = (ast.If, ast.Try, ast.With, ast.For, ast.While, ast.ExceptHandler)
-
-
-def _imports(body: Sequence[ast.AST]) -> Iterator[ast.Import | ast.ImportFrom]:
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif isinstance(node, _COMPOUND):
-            yield from _imports(list(children(node)))
-
-
-def _first_yield(nodes: Sequence[ast.AST]) -> ast.expr | None:
-    for node in nodes:
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return node
-        if isinstance(node, FunctionNode | ast.ClassDef):
-            continue
-        found = _first_yield(list(children(node)))
-        if found is not None:
-            return found
-    return None
+        match node:
+            case ast.ClassDef(name=name):
+                yield prefix + name, node
+                yield from _classes(node.body, f"{prefix}{name}.")
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield from _classes(node.body, f"{prefix}{name}.<locals>.")
+            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+                yield from _classes(node.body, prefix)
+            case _:
+                pass
 
 
 _LEAVES: Final = frozenset({ast.Name, ast.Constant})
@@ -376,54 +367,84 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Return the names that a function assigns and does not declare global or nonlocal."""
-    spec = node.args
-    found = {p.arg for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
-    found |= {p.arg for p in (spec.vararg, spec.kwarg) if p is not None}
-    outer: set[str] = set()
-    for statement in node.body:
-        found |= targets(statement)
-    pending: list[ast.AST] = list(node.body)
-    while pending:  # declarations in a nested function concern only its names
+def inside(node: ast.Module | FunctionStatement) -> Iterator[ast.AST]:
+    """Yield the nodes of a body in order, without those of functions and classes in it."""
+    pending: list[ast.AST] = [*reversed(node.body)]
+    while pending:
+        inner = pending.pop()
+        if not isinstance(inner, FunctionNode | ast.ClassDef):
+            yield inner
+            pending.extend(reversed(children(inner)))
+
+
+def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of a compound statement, a handler, or a case."""
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(node, name, [])
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield part.body
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements and those in them."""
+    for node in body:
+        yield node
+        for block in blocks(node):
+            yield from statements(block)
+
+
+def targets(node: ast.AST) -> list[str]:
+    """Return the names that a part of a program assigns, in order, except in nested functions."""
+    found: list[str] = []
+    pending = [node]
+    while pending:
         each = pending.pop()
-        if isinstance(each, ast.Global | ast.Nonlocal):
-            outer.update(each.names)
-        elif not isinstance(each, FunctionNode | ast.ClassDef):
-            pending.extend(children(each))
-    return frozenset(found - outer)
+        inner: Sequence[ast.AST] = ()
+        match each:
+            case ast.Constant() | ast.Name(ctx=ast.Load()):
+                continue
+            case ast.Name(id=name):
+                found.append(name)
+            case ast.Lambda():
+                inner = [*each.args.defaults, *filter(None, each.args.kw_defaults)]
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                named = (part for part in ast.walk(each) if isinstance(part, ast.NamedExpr))
+                inner = [part.target for part in named]
+            case ast.Import() | ast.ImportFrom():
+                found += [(alias.asname or alias.name).split(".")[0] for alias in each.names]
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.append(each.name)
+                inner = heading(each)
+            case (
+                ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
+                | ast.ExceptHandler(name=str(name))
+            ):
+                found.append(name)
+                inner = children(each)
+            case _:
+                inner = children(each)
+        pending.extend(reversed(inner))
+    return found
 
 
-def targets(node: ast.AST) -> set[str]:
-    """Return the names that a statement assigns, except in nested functions."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}.union(*map(targets, node.decorator_list), *map(targets, _around(node)))
-    if isinstance(node, ast.Name):
-        return set() if isinstance(node.ctx, ast.Load) else {node.id}
-    if isinstance(node, ast.Lambda):
-        return {name for each in _defaults(node.args) for name in targets(each)}
-    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-        return {inner.target.id for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-    found: set[str] = set()
-    for child in children(node):
-        found |= targets(child)
-    named = node.rest if isinstance(node, ast.MatchMapping) else None
-    if isinstance(node, ast.MatchAs | ast.MatchStar | ast.ExceptHandler):
-        named = node.name
-    return found if named is None else found | {named}
+def heading(node: FunctionStatement | ast.ClassDef) -> list[ast.AST]:
+    """Return the nodes that a definition evaluates, without its body."""
+    if isinstance(node, ast.ClassDef):
+        return [*node.decorator_list, *node.bases, *node.keywords]
+    return [*node.decorator_list, node.args, *filter(None, [node.returns])]
 
 
-def _around(node: FunctionStatement | ast.ClassDef) -> Iterator[ast.expr]:
-    """Yield the expressions that a definition evaluates, without decorators."""
-    if not isinstance(node, ast.ClassDef):
-        return _defaults(node.args)
-    return iter([*node.bases, *(keyword.value for keyword in node.keywords)])
+def named_parameters(function: FunctionNode) -> list[ast.arg]:
+    """Return the parameters, without `*args` and `**kwargs`."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
-def _defaults(spec: ast.arguments) -> Iterator[ast.expr]:
-    return (default for default in (*spec.defaults, *spec.kw_defaults) if default is not None)
+def parameters(function: FunctionNode) -> list[str]:
+    """Return the names of all parameters."""
+    more = filter(None, [function.args.vararg, function.args.kwarg])
+    return [each.arg for each in (*named_parameters(function), *more)]
 
 
 def shown_path(path: str) -> str:

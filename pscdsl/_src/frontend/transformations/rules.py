@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pscdsl._src.frontend.interpreter.frames import inner_block, require_program
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
-from pscdsl._src.frontend.text.bindings import parameters, uses
-from pscdsl._src.frontend.text.source import FunctionNode
+from pscdsl._src.frontend.text.bindings import uses
+from pscdsl._src.frontend.text.source import FunctionNode, parameters
 from pscdsl._src.frontend.transformations.derivatives import (
     at_place,
     fitted,
