@@ -254,19 +254,23 @@ class Bindings:
             case ast.Try() | ast.TryStar():
                 self._try(node, names)
             case ast.With(items=items) | ast.AsyncWith(items=items):
-                bound = [item.optional_vars for item in items if item.optional_vars is not None]
-                self._stored(bound, node, names)
+                self._stored(items, node, names)
                 suppressed = any("suppress" in ast.unparse(item.context_expr) for item in items)
                 ways = [self._way([], node, node.body, names)]
                 _merge(names, [*ways, _Names(names)] if suppressed else ways)
             case ast.For() | ast.AsyncFor() | ast.While():
                 inner = _Names()
-                self._stored([] if isinstance(node, ast.While) else [node.target], node, inner)
+                head = [node.test] if isinstance(node, ast.While) else [node.target, node.iter]
+                self._stored(head, node, inner)
                 self._scan([*node.body, *node.orelse], inner)
                 for name in inner:  # the last round is unknown
                     self._bind(names, name, node, node)
-            case ast.Match(cases=cases):
-                ways = [self._way([case.pattern], node, case.body, names) for case in cases]
+            case ast.Match(subject=subject, cases=cases):
+                self._stored([subject], node, names)
+                ways = [
+                    self._way(filter(None, [case.pattern, case.guard]), node, case.body, names)
+                    for case in cases
+                ]
                 _merge(names, [*ways, _Names(names)])
             case ast.Delete():
                 for name in targets(node):
