@@ -102,7 +102,7 @@ def accumulator_too_narrow(place: Place[AccumulatorTooNarrow]) -> Iterator[Fix]:
 def return_dtype(place: Place[ReturnDtype]) -> Iterator[Fix]:
     """Convert the returned value to the declared dtype."""
     node = place.node(ast.expr)
-    if node is None or any(_annotates(node, each) for each in place.tree.above(node)):
+    if node is None or any(_annotates(node, each) for each in place.tree.uses.above(node)):
         return
     for part in place.finding.path.replace("]", "").split("[")[1:]:
         if not isinstance(node, ast.Tuple) or not part.isdigit() or len(node.elts) <= int(part):

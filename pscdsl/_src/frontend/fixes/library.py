@@ -13,7 +13,7 @@ from typing import Any
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.interpreter.operators import around
 from pscdsl._src.frontend.purity import ALONG_AXIS, COMPILERS, DIFFERS, index_text
-from pscdsl._src.frontend.text.source import FunctionStatement, targets
+from pscdsl._src.frontend.text.source import FunctionNode, FunctionStatement, targets
 from pscdsl.numpy.methods import FUNCTIONS_ELSEWHERE
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import (
@@ -260,11 +260,9 @@ def _names(place: Place[UnknownName], node: ast.Name) -> set[str]:
     found = {each for each in dir(builtins) if each.islower()}
     for statement in place.tree.source.tree.body:
         found.update(targets(statement))
-    for each in place.tree.above(node):
-        if isinstance(each, FunctionStatement):
-            found |= place.tree.source.scoping(each)
-        elif isinstance(each, ast.Lambda):
-            found |= {parameter.arg for parameter in each.args.args}
+    for each in place.tree.uses.above(node):
+        if isinstance(each, FunctionNode):
+            found |= place.tree.uses.bound(each)
     return found
 
 

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from pscdsl._src.frontend.text.bindings import is_lost
+from pscdsl._src.frontend.text.bindings import ScopeNode, is_lost, uses
 from pscdsl._src.frontend.text.source import (
     FunctionNode,
     FunctionStatement,
     Source,
+    blocks,
+    children,
     parameters,
     targets,
 )
@@ -150,7 +152,6 @@ class Encoded:
 N = TypeVar("N", bound=ast.AST)
 
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Dict, ast.ListComp)
-_NUMBER = (int, float, complex)
 
 
 class LocatedTree:
@@ -158,7 +159,7 @@ class LocatedTree:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._parents: dict[ast.AST, ast.AST] = {}
+        self.uses = uses(source)
         self._at: dict[tuple[int, int, int, int], list[ast.AST]] = {}
         waiting: list[ast.AST] = [source.tree]
         while waiting:
@@ -166,11 +167,8 @@ class LocatedTree:
             if isinstance(node, ast.expr | ast.stmt | ast.arg):
                 end = (node.end_lineno or 0, node.end_col_offset or 0)
                 self._at.setdefault((node.lineno, node.col_offset, *end), []).append(node)
-            if isinstance(node, ast.JoinedStr):
-                continue  # the places of its children are not reliable
-            for child in ast.iter_child_nodes(node):
-                self._parents[child] = node
-                waiting.append(child)
+            if not isinstance(node, ast.JoinedStr):  # the places of its children are not reliable
+                waiting += children(node)
         self._comments: frozenset[int] | None = None
 
     def at(self, span: Span) -> list[ast.AST]:
@@ -187,34 +185,16 @@ class LocatedTree:
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the parent of a node."""
-        return self._parents.get(node)
-
-    def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield the ancestors of a node, outwards to the module."""
-        current = self._parents.get(node)
-        while current is not None:
-            yield current
-            current = self._parents.get(current)
-
-    def statement(self, node: ast.AST) -> ast.stmt | None:
-        """Return the statement that a node belongs to."""
-        for each in (node, *self.above(node)):
-            if isinstance(each, ast.stmt):
-                return each
-        return None
+        return self.uses.parents.get(node)
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function whose text a node belongs to."""
-        return next((each for each in self.above(node) if isinstance(each, FunctionNode)), None)
+        return self.uses.function_of(node)
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the list of statements that contains one."""
-        parent = self._parents[statement]
-        for field in ("body", "orelse", "finalbody"):
-            found = getattr(parent, field, None)
-            if isinstance(found, list) and statement in found:
-                return found  # pyright: ignore[reportUnknownVariableType]
-        return [statement]
+        found = blocks(self.uses.parents[statement])
+        return next((block for block in found if statement in block), [statement])
 
     def text(self, node: ast.AST) -> str:
         """Return a node exactly as it is written, without parentheses around it."""
@@ -232,8 +212,11 @@ class LocatedTree:
 
     def receiver(self, node: ast.expr) -> str:
         """Return the text of a node in front of a dot."""
-        number = isinstance(node, ast.Constant) and isinstance(node.value, _NUMBER)
-        return f"({self.text(node)})" if number else self.operand(node)
+        match node:
+            case ast.Constant(value=int() | float() | complex()):
+                return f"({self.text(node)})"
+            case _:
+                return self.operand(node)
 
     def argument(self, node: ast.expr) -> str:
         """Return the text of a node as one argument of a call, or between commas."""
@@ -249,7 +232,7 @@ class LocatedTree:
     def wrapped(self, node: ast.AST) -> Span:
         """Return the place of an operand, with the brackets around it alone."""
         span, lines = self.source.span(node), self.source.lines
-        above = self._parents.get(node)
+        above = self.parent(node)
         operand = isinstance(above, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp)
         before = lines[span.line - 1][: span.column - 1]
         after = lines[span.end_line - 1][span.end_column - 1 :]
@@ -279,10 +262,13 @@ def _comments(text: str) -> Iterator[int]:
 
 def _enclosed(node: ast.expr, text: str) -> bool:
     """Return whether a node's own text has brackets around it."""
-    enclosed = (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.SetComp, ast.Set)
-    if isinstance(node, ast.Tuple | ast.GeneratorExp):
-        return text.startswith("(") and _closes_at_end(text)
-    return isinstance(node, enclosed)
+    match node:
+        case ast.Tuple() | ast.GeneratorExp():
+            return text.startswith("(") and _closes_at_end(text)
+        case ast.List() | ast.Dict() | ast.ListComp() | ast.DictComp() | ast.SetComp() | ast.Set():
+            return True
+        case _:
+            return False
 
 
 def _closes_at_end(text: str) -> bool:
@@ -307,7 +293,6 @@ def _parses(text: str) -> ast.Expression | None:
 
 BUILTINS = frozenset({"abs", "bool", "complex", "float", "int", "len", "print", "range", "sum"})
 MODULES = frozenset({"np", "numpy", "psc", "pscdsl"})
-METADATA = frozenset({"shape", "ndim", "size", "dtype"})
 
 OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare)
 """Operations that always make a new value."""
@@ -346,115 +331,132 @@ def _function(tree: LocatedTree, node: ast.AST) -> FunctionNode | None:
 
 
 def _is_branch(tree: LocatedTree, node: ast.Lambda) -> bool:
-    parent = tree.parent(node)
-    return isinstance(parent, ast.Call) and node in parent.args and _is_cond(parent)
+    match tree.parent(node):
+        case ast.Call(args=arguments) as call:
+            return node in arguments and _is_cond(call)
+        case _:
+            return False
 
 
 def _is_cond(call: ast.Call) -> bool:
-    function = call.func
-    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
-        return False
-    return function.attr == "cond" and function.value.id in MODULES
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=module), attr="cond"):
+            return module in MODULES
+        case _:
+            return False
 
 
 def _bindings(function: FunctionStatement, name: str) -> Iterator[bool]:
     """Yield, for each statement that binds a name, whether it binds a new value."""
     for node in ast.walk(function):
-        if isinstance(node, FunctionNode) and node is not function:
-            continue
-        if isinstance(node, ast.Assign) and any(name in targets(target) for target in node.targets):
-            alone = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-            yield alone and _is_fresh(node.value, name)
-        elif isinstance(node, ast.AnnAssign) and name in targets(node.target):
-            yield node.value is None or _is_fresh(node.value, name)
-        elif isinstance(node, ast.For | ast.NamedExpr) and name in targets(node.target):
-            yield False
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            if name in targets(node.optional_vars):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=bound)], value=value):
+                if bound == name:
+                    yield _is_fresh(value, name)
+            case ast.Assign(targets=several):
+                if any(name in targets(target) for target in several):
+                    yield False
+            case ast.AnnAssign(target=target, value=value):
+                if name in targets(target):
+                    yield value is None or _is_fresh(value, name)
+            case (
+                ast.For(target=target)
+                | ast.NamedExpr(target=target)
+                | ast.withitem(optional_vars=ast.expr() as target)
+            ) if name in targets(target):
                 yield False
+            case _:
+                pass
 
 
 def _is_fresh(node: ast.expr, name: str) -> bool:
     """Return whether no name other than this one can hold the value of an expression."""
-    if isinstance(node, ast.Call) and _is_cond(node):
-        branches = [argument.body for argument in node.args[1:] if isinstance(argument, ast.Lambda)]
-        return len(branches) == 2 and all(_is_fresh(branch, name) for branch in branches)
-    if isinstance(node, ast.Call):
-        return _makes_new(node, None)
-    if isinstance(node, ast.IfExp):
-        return _is_fresh(node.body, name) and _is_fresh(node.orelse, name)
-    if isinstance(node, ast.Name):
-        return node.id == name
-    return isinstance(node, (*OPERATIONS, ast.List, ast.Dict, ast.ListComp, ast.Constant))
+    match node:
+        case ast.Call(args=[_, *functions]) if _is_cond(node):
+            branches = [each.body for each in functions if isinstance(each, ast.Lambda)]
+            return len(branches) == 2 and all(_is_fresh(branch, name) for branch in branches)
+        case ast.Call():
+            return _makes_new(node, None)
+        case ast.IfExp(body=yes, orelse=no):
+            return _is_fresh(yes, name) and _is_fresh(no, name)
+        case ast.Name(id=other):
+            return other == name
+        case _:
+            return isinstance(node, (*OPERATIONS, ast.List, ast.Dict, ast.ListComp, ast.Constant))
 
 
 def _makes_new(call: ast.Call, given: ast.AST | None) -> bool:
     """Return whether a call makes a new value, which does not refer to its arguments."""
     if any(keyword.arg in ("out", "copy") for keyword in call.keywords):
         return False
-    function = call.func
-    if isinstance(function, ast.Name):
-        return function.id in BUILTINS
-    if not isinstance(function, ast.Attribute):
-        return False
-    module, _, name = ast.unparse(function).partition(".")
-    if module in MODULES:
-        meaning = MEANINGS.get(f"numpy.{name}")
-        return name == "update" or (isinstance(meaning, Meaning) and meaning.makes_new)
-    return methods.makes_new(function.attr) and (given is None or given is function)
+    match call.func:
+        case ast.Name(id=name):
+            return name in BUILTINS
+        case ast.Attribute() as function:
+            module, _, name = ast.unparse(function).partition(".")
+            if module in MODULES:
+                meaning = MEANINGS.get(f"numpy.{name}")
+                return name == "update" or (isinstance(meaning, Meaning) and meaning.makes_new)
+            return methods.makes_new(function.attr) and (given is None or given is function)
+        case _:
+            return False
 
 
 def _kept(tree: LocatedTree, node: ast.AST, name: str) -> bool:
     """Return whether a name's value, or a view of it, may be stored somewhere."""
     held = False
-    for each in tree.above(node):
-        if isinstance(each, OPERATIONS) and not held:
-            return False
-        if isinstance(each, ast.Attribute) and each.attr in METADATA:
-            return False
-        if isinstance(each, ast.Call):
-            if _makes_new(each, node) or _is_ufunc_at(each):
+    for each in tree.uses.above(node):
+        match each:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() if not held:
                 return False
-            if node is each.func and isinstance(tree.parent(each), ast.Expr):
-                return not _is_method_of_name(each.func)  # `x.sort()` itself is the question
-        held = held or isinstance(each, DISPLAYS)
-        if isinstance(each, ast.stmt):
-            return _kept_by(each, node, name)
-        if isinstance(each, ast.NamedExpr):
-            return True
-        if isinstance(each, ast.Lambda) and not _is_branch(tree, each):
-            return True
+            case ast.Attribute(attr="shape" | "ndim" | "size" | "dtype"):
+                return False
+            case ast.Call(func=function):
+                at = isinstance(function, ast.Attribute) and function.attr == "at"  # of a ufunc
+                if at or _makes_new(each, node):
+                    return False
+                if node is function and isinstance(tree.parent(each), ast.Expr):
+                    # `x.sort()` itself is the question
+                    return not (
+                        isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+                    )
+            case ast.stmt():
+                return _kept_by(each, node, name)
+            case ast.NamedExpr():
+                return True
+            case ast.Lambda() if not _is_branch(tree, each):
+                return True
+            case _:
+                held |= isinstance(each, DISPLAYS)
         node = each
     return True
 
 
 def _kept_by(statement: ast.stmt, part: ast.AST, name: str) -> bool:
     """Return whether a statement keeps the value of the expression in it."""
-    if isinstance(statement, ast.Assign):
-        if part is not statement.value:
+    match statement:
+        case ast.Assign(value=value) if part is not value:
             return _item_of(part) is None  # `x[0] = …`
-        [first, *others] = statement.targets
-        if not others and isinstance(first, ast.Name) and first.id == name:
+        case ast.Assign(targets=[ast.Name(id=other)]) if other == name:
             return False  # the name is bound again
-        stored = _item_of(first)  # `x[i] = x[j]` copies
-        return bool(others) or stored is None or stored != _item_of(part)
-    leaving = ast.Return | ast.Assert | ast.Raise | ast.Delete
-    return not isinstance(statement, leaving | ast.AugAssign | ast.If | ast.While)
+        case ast.Assign(targets=[first]):
+            stored = _item_of(first)  # `x[i] = x[j]` copies
+            return stored is None or stored != _item_of(part)
+        case ast.Return() | ast.Assert() | ast.Raise() | ast.Delete():
+            return False
+        case ast.AugAssign() | ast.If() | ast.While():
+            return False
+        case _:
+            return True
 
 
 def _item_of(node: ast.AST) -> str | None:
     """Return the name in `name[index]`."""
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        return node.value.id
-    return None
-
-
-def _is_ufunc_at(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "at"
-
-
-def _is_method_of_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    match node:
+        case ast.Subscript(value=ast.Name(id=name)):
+            return name
+        case _:
+            return None
 
 
 D = TypeVar("D", bound=Diagnostic, covariant=True)
@@ -538,12 +540,9 @@ class Place(Generic[D]):
 
         `usual` is the name under which it is imported where it is not.
         """
-        for alias, statement in self._imports():
-            base = "" if isinstance(statement, ast.Import) else f"{statement.module}."
-            bound = alias.asname or alias.name
-            if base + alias.name in (name, f"pscdsl.{name}") and "." not in bound:
-                if not self.shadowed(bound):
-                    return bound, ()
+        bound = self._bound_to(name, f"pscdsl.{name}")
+        if bound:
+            return bound, ()
         return self.imported(f"import {name}" + (f" as {usual}" if usual != name else ""), usual)
 
     def numpy(self) -> tuple[str, tuple[Edit, ...]] | None:
@@ -557,49 +556,46 @@ class Place(Generic[D]):
     def dtype(self, name: str) -> tuple[str, tuple[Edit, ...]] | None:
         """Return the spelling of a dtype here: `f32`, `psc.f32`."""
         name = "bool_" if name == "bool" else name
-        for alias, statement in self._imports():
-            if isinstance(statement, ast.ImportFrom) and statement.module == "pscdsl":
-                bound = alias.asname or alias.name
-                if alias.name == name and not self.shadowed(bound):
-                    return bound, ()
+        bound = self._bound_to(f"pscdsl.{name}")
+        if bound:
+            return bound, ()
         found = self.psc()
         return None if found is None else (f"{found[0]}.{name}", found[1])
 
+    def _bound_to(self, *names: str) -> str:
+        """Return the name that an import binds to one of these modules or members; else empty."""
+        for alias, statement in self._imports():
+            base = "" if isinstance(statement, ast.Import) else f"{statement.module}."
+            bound = alias.asname or alias.name
+            if base + alias.name in names and "." not in bound and not self.shadowed(bound):
+                return bound
+        return ""
+
     def shadowed(self, name: str) -> bool:
-        """Return whether a function around the finding has a local that hides this name."""
+        """Return whether a scope around the finding has a local that hides this name."""
         if not self.nodes:
             return True
-        for each in (self.nodes[0], *self.tree.above(self.nodes[0])):
-            if isinstance(each, FunctionStatement) and name in self.tree.source.scoping(each):
-                return True
-            if isinstance(each, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
-                if any(
-                    (isinstance(inner, ast.arg) and inner.arg == name)
-                    or (
-                        isinstance(inner, ast.Name)
-                        and inner.id == name
-                        and isinstance(inner.ctx, ast.Store)
-                    )
-                    for inner in ast.walk(each)
-                ):
-                    return True
-        return False
+        node, index = self.nodes[0], self.tree.uses
+        if isinstance(node, ScopeNode) and name in index.bound(node):
+            return True
+        return index.owner(node, name) is not None
 
     def instead_of_import(self, module: str, name: str, usual: str) -> Edit | None:
         """Return the edit that binds a name to another module than its import; None if impossible.
 
         `import jax.numpy as np` and `from jax import numpy as np` become `import numpy as np`.
         """
-        package, _, last = module.rpartition(".")
         for alias, statement in self._imports():
             if alias.asname != usual:
                 continue
             text = f"{name} as {usual}" if name != usual else name
-            if isinstance(statement, ast.Import) and alias.name == module:
-                return Edit(self.tree.source.span(alias), text)
-            base = getattr(statement, "module", None)
-            if base == package and alias.name == last and len(statement.names) == 1:
-                return Edit(self.tree.source.span(statement), f"import {text}")
+            match statement:
+                case ast.Import() if alias.name == module:
+                    return Edit(self.tree.source.span(alias), text)
+                case ast.ImportFrom(module=base, names=[_]) if f"{base}.{alias.name}" == module:
+                    return Edit(self.tree.source.span(statement), f"import {text}")
+                case _:
+                    pass
         return None
 
     def _imports(self) -> Iterator[tuple[ast.alias, ast.Import | ast.ImportFrom]]:
@@ -617,9 +613,13 @@ class Place(Generic[D]):
             return None
         after = 0
         for position, each in enumerate(body):
-            docstring = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
-            if not isinstance(each, ast.Import | ast.ImportFrom) and (position or not docstring):
-                break
+            match each:
+                case ast.Import() | ast.ImportFrom():
+                    pass
+                case ast.Expr(value=ast.Constant()) if position == 0:
+                    pass
+                case _:
+                    break
             after = each.end_lineno or each.lineno
             if position + 1 < len(body) and body[position + 1].lineno == after:
                 return None  # several statements on a line

@@ -500,12 +500,16 @@ class Uses:
             for each in self.outer
         )
 
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the ancestors of a node, outwards to the module."""
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function around a node."""
-        at = self.parents.get(node)
-        while at is not None and not isinstance(at, FunctionNode):
-            at = self.parents.get(at)
-        return at
+        return next((each for each in self.above(node) if isinstance(each, FunctionNode)), None)
 
     def class_of(self, function: ast.AST) -> ast.ClassDef | None:
         """Return the class that has a function as a method."""
