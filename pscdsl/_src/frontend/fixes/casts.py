@@ -102,7 +102,7 @@ def accumulator_too_narrow(place: Place[AccumulatorTooNarrow]) -> Iterator[Fix]:
 def return_dtype(place: Place[ReturnDtype]) -> Iterator[Fix]:
     """Convert the returned value to the declared dtype."""
     node = place.node(ast.expr)
-    if node is None or any(_annotates(node, each) for each in place.tree.uses.above(node)):
+    if node is None or getattr(place.tree.parent(node), "returns", None) is node:
         return
     for part in place.finding.path.replace("]", "").split("[")[1:]:
         if not isinstance(node, ast.Tuple) or not part.isdigit() or len(node.elts) <= int(part):
@@ -113,10 +113,6 @@ def return_dtype(place: Place[ReturnDtype]) -> Iterator[Fix]:
         return  # its real part, or its magnitude
     if "." not in place.finding.path:
         yield from _cast(place, node, declared.name)
-
-
-def _annotates(node: ast.AST, function: ast.AST) -> bool:
-    return isinstance(function, FunctionStatement) and function.returns is node
 
 
 def argument_dtype(place: Place[ArgumentDtype]) -> Iterator[Fix]:
@@ -136,16 +132,15 @@ def _argument(place: Place[ArgumentDtype], call: ast.Call) -> ast.expr | None:
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or not isinstance(
-        call.func, ast.Name
-    ):
-        return None
-    for statement in place.tree.source.tree.body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == call.func.id:
-            spec = statement.args
-            names = [each.arg for each in (*spec.posonlyargs, *spec.args)]
-            if name in names and names.index(name) < len(call.args):
-                return call.args[names.index(name)]
+    match call.func:
+        case ast.Name(id=function) if place.tree.arguments(call) is not None:
+            for statement in place.tree.source.tree.body:
+                if isinstance(statement, ast.FunctionDef) and statement.name == function:
+                    spec = statement.args
+                    names = [each.arg for each in (*spec.posonlyargs, *spec.args)]
+                    return dict(zip(names, call.args, strict=False)).get(name)
+        case _:
+            pass
     return None
 
 
@@ -171,22 +166,25 @@ BOOLEAN = frozenset(
 
 def branch_on_array(place: Where) -> Iterator[Fix]:
     """Replace a test of an array's truth."""
-    boolean, unary = place.node(ast.BoolOp), place.node(ast.UnaryOp)
-    compare = place.node(ast.Compare)
-    construct = place.finding.construct
-    if boolean is not None and construct in ("`and`", "`or`"):
-        yield from _combined(place, boolean)
-    elif unary is not None and construct == "`not`":
-        yield from _negated(place, unary)
-    elif compare is not None and construct == "a chained comparison":
-        yield from _chained(place, compare)
-    elif place.nodes:
-        test = place.nodes[0]
-        parent = place.tree.parent(test)
-        if isinstance(parent, ast.IfExp) and parent.test is test:
-            yield from _conditional(place, parent)
-        elif isinstance(parent, ast.If) and parent.test is test:
-            yield from _branch(place, parent)
+    for node in place.nodes:
+        match node, place.finding.construct:
+            case ast.BoolOp(), "`and`" | "`or`":
+                yield from _combined(place, node)
+            case ast.UnaryOp(), "`not`":
+                yield from _negated(place, node)
+            case ast.Compare(), "a chained comparison":
+                yield from _chained(place, node)
+            case _:
+                continue
+        return
+    test = next(iter(place.nodes), None)
+    match test and place.tree.parent(test):
+        case ast.IfExp() as conditional if conditional.test is test:
+            yield from _conditional(place, conditional)
+        case ast.If() as branch if branch.test is test:
+            yield from _branch(place, branch)
+        case _:
+            pass
 
 
 def _combined(place: Where, node: ast.BoolOp) -> Iterator[Fix]:
@@ -216,20 +214,19 @@ def _chained(place: Where, node: ast.Compare) -> Iterator[Fix]:
 
 def _is_boolean(node: ast.expr) -> bool:
     """Return whether an expression, by its text, is a boolean whatever its operands are."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, bool)
-    if isinstance(node, ast.Compare):
-        return True
-    if isinstance(node, ast.BoolOp):
-        return all(map(_is_boolean, node.values))
-    if isinstance(node, ast.UnaryOp):
-        inverted = isinstance(node.op, ast.Invert) and _is_boolean(node.operand)
-        return inverted or isinstance(node.op, ast.Not)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor):
-        return _is_boolean(node.left) and _is_boolean(node.right)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr in BOOLEAN
-    return False
+    match node:
+        case ast.Constant(value=bool()) | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(values=operands):
+            return all(map(_is_boolean, operands))
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return _is_boolean(operand)
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr() | ast.BitXor(), left=left, right=right):
+            return _is_boolean(left) and _is_boolean(right)
+        case ast.Call(func=ast.Attribute(attr=method)):
+            return method in BOOLEAN
+        case _:
+            return False
 
 
 def _is_bool_type(found: str) -> bool:
@@ -307,11 +304,10 @@ def precondition(finding: Diagnostic, tree: LocatedTree) -> Iterator[Fix]:
     kernel = None if text is None else _kernel(finding, tree)
     if text is None or kernel is None or not _speaks_of(text, kernel):
         return
-    first = next(
-        (statement for statement in kernel.body if not _is_docstring(statement, kernel)), None
-    )
-    if first is None:
+    body = kernel.body if ast.get_docstring(kernel, clean=False) is None else kernel.body[1:]
+    if not body:
         return
+    first = body[0]
     line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", ()))])
     before = tree.source.lines[line - 1][: tree.source.column(line, first.col_offset) - 1]
     if before.strip():
@@ -330,15 +326,6 @@ def _kernel(finding: Diagnostic, tree: LocatedTree) -> FunctionStatement | None:
         ):
             return statement
     return None
-
-
-def _is_docstring(statement: ast.stmt, function: FunctionStatement) -> bool:
-    return (
-        statement is function.body[0]
-        and isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def _speaks_of(text: str, function: FunctionStatement) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.interpreter.operators import around
 from pscdsl._src.frontend.purity import ALONG_AXIS, COMPILERS, DIFFERS, index_text
-from pscdsl._src.frontend.text.source import FunctionNode, FunctionStatement, targets
+from pscdsl._src.frontend.text.source import FunctionNode, FunctionStatement, last_name, targets
 from pscdsl.numpy.methods import FUNCTIONS_ELSEWHERE
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import (
@@ -48,13 +48,15 @@ def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
     """Keep an array in the program: by a cast, NumPy's function, or the array itself."""
     function = place.finding.function
     call = place.node(ast.Call)
-    if call is not None and function in (".item", ".tolist"):
-        if isinstance(call.func, ast.Attribute) and not call.args and not call.keywords:
+    if call is None or call.keywords:
+        return
+    if function in (".item", ".tolist"):
+        if isinstance(call.func, ast.Attribute) and not call.args:
             yield from place.replace(call, place.tree.operand(call.func.value))
         return
-    if call is None or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
+    texts = place.tree.arguments(call)
+    if texts is None:
         return
-    texts = [place.tree.argument(argument) for argument in call.args]
     if function in CASTS and len(texts) == 1:
         yield from place.replace(call, f"{place.tree.receiver(call.args[0])}.astype({function})")
         return
@@ -70,16 +72,18 @@ def array_leaves_program(place: Place[ArrayLeavesProgram]) -> Iterator[Fix]:
 
 def loop_over_array(place: Place[LoopOverArray]) -> Iterator[Fix]:
     """Use NumPy's function for `sorted`; in a comprehension, the array for `list(array)`."""
-    call = place.node(ast.Call)
-    if call is None or not isinstance(call.func, ast.Name):
+    call, numpy = place.node(ast.Call), place.numpy()
+    texts = None if call is None or call.keywords else place.tree.arguments(call)
+    if call is None or texts is None or len(texts) != 1:
         return
-    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
-        return
-    numpy, argument = place.numpy(), place.tree.argument(call.args[0])
-    if call.func.id == "sorted" and numpy is not None:
-        yield from place.replace(call, f"{numpy[0]}.sort({argument})", "safe", needs=numpy[1])
-    elif call.func.id in ("list", "tuple") and place.parent(call, ast.comprehension) is not None:
-        yield from place.replace(call, argument, "safe")
+    match call.func:
+        case ast.Name(id="sorted") if numpy is not None:
+            text = f"{numpy[0]}.sort({texts[0]})"
+            yield from place.replace(call, text, "safe", needs=numpy[1])
+        case ast.Name(id="list" | "tuple") if place.parent(call, ast.comprehension) is not None:
+            yield from place.replace(call, texts[0], "safe")
+        case _:
+            pass
 
 
 MOST_NAMES = 500
@@ -210,18 +214,19 @@ def _uncompiled(place: Place[Any], name: str) -> Iterator[Fix]:
     """Leave out a function's compilation: a decorator, or a call with it."""
     finding, tree = place.finding, place.tree
     spans = [label.span for label in finding.labels] or [finding.span]
-    for node in itertools.chain.from_iterable(map(tree.at, spans)):
+    for node in itertools.chain.from_iterable(map(tree.at, spans)) if name in COMPILERS else ():
         function, span = tree.parent(node), tree.source.span(node)
-        if name not in COMPILERS:
-            return
         if isinstance(function, FunctionStatement) and node in function.decorator_list:
             if not tree.source.lines[span.end_line - 1][span.end_column - 1 :].strip():
                 line = Span(span.path, span.line, 1, span.end_line + 1, 1)
                 yield Fix(f"leave out `@{tree.text(node)}`", (Edit(line, ""),))
-        elif isinstance(node, ast.Call) and len(node.args) == 1:
-            last = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if last == name.rpartition(".")[2]:
-                yield from place.replace(node, tree.operand(node.args[0]))
+            continue
+        match node:
+            case ast.Call(func=function, args=[argument]):
+                if last_name(function) == name.rpartition(".")[2]:
+                    yield from place.replace(node, tree.operand(argument))
+            case _:
+                pass
 
 
 def _renamed(place: Place[NoSuchAttribute], node: ast.Attribute, name: str) -> Iterator[Fix]:

@@ -224,6 +224,12 @@ class LocatedTree:
         loose = (ast.Tuple, ast.NamedExpr, ast.Yield, ast.YieldFrom)
         return f"({text})" if isinstance(node, loose) and not _enclosed(node, text) else text
 
+    def arguments(self, call: ast.Call) -> list[str] | None:
+        """Return the texts of the positional arguments of a call; None if there is `*args`."""
+        if any(isinstance(each, ast.Starred) for each in call.args):
+            return None
+        return [self.argument(each) for each in call.args]
+
     def value(self, node: ast.expr) -> str:
         """Return the text of a node at the right of `=`: on one logical line."""
         text = self.argument(node)

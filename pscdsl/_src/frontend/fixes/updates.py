@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pscdsl._src.frontend.fixes.place import Place
 from pscdsl._src.frontend.interpreter.operators import SIGNS
 from pscdsl._src.frontend.purity import index_text
-from pscdsl._src.frontend.text.source import targets
+from pscdsl._src.frontend.text.source import last_name, named_parameters, stores, targets
 from pscdsl.typing.codes.purity import Mutation
 from pscdsl.typing.diagnostics import Applicability, Edit, Fix, Span
 
@@ -33,8 +33,7 @@ def list_method(
     name = place.named(attribute.value)
     table = LIST if place.finding.what.startswith("`list.") else DICT
     template = table.get(attribute.attr)
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    if name is None or template is None or call.keywords or starred:
+    if name is None or template is None or call.keywords or place.tree.arguments(call) is None:
         return
     if len(call.args) != template.count("{0}"):
         return
@@ -71,11 +70,11 @@ def _comprehension(
     block = tree.block(loop)
     before = block.index(loop) - 1
     start = block[before] if before >= 0 else None
-    if not isinstance(start, ast.Assign) or len(start.targets) != 1:
-        return None
-    empty = isinstance(start.value, ast.List) and not start.value.elts
-    if targets(start) != [name] or not empty:
-        return None
+    match start:
+        case ast.Assign(targets=[ast.Name(id=bound)], value=ast.List(elts=[])) if bound == name:
+            pass
+        case _:
+            return None
     counters = targets(loop.target)
     inside = set(ast.walk(loop))
     for node in ast.walk(function):
@@ -136,16 +135,17 @@ def _declared(place: Where, name: str) -> Iterator[Fix]:
     function = None if node is None else place.tree.function(node)
     if not isinstance(function, ast.FunctionDef):
         return
-    spec = function.args
-    if name not in [each.arg for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]:
+    if name not in [each.arg for each in named_parameters(function)]:
         return
     for decorator in function.decorator_list:
-        made_by = decorator.func if isinstance(decorator, ast.Call) else decorator
-        text = place.tree.text(made_by)
-        if text.rpartition(".")[2] != "kernel":
+        match decorator:
+            case ast.Call(func=made_by, args=arguments, keywords=options):
+                pass
+            case made_by:
+                arguments, options = [], []
+        if last_name(made_by) != "kernel":
             continue
         message = f"declare that `{function.name}` writes to `{name}`"
-        options = decorator.keywords if isinstance(decorator, ast.Call) else []
         given = next((each for each in options if each.arg == "writes"), None)
         if given is not None:
             try:
@@ -156,37 +156,29 @@ def _declared(place: Where, name: str) -> Iterator[Fix]:
             quoted = ", ".join(f'"{each}"' for each in (*names, name))
             yield from place.replace(given.value, f"({quoted})", message=message)
             return
-        before: list[ast.AST] = list(options)
-        if isinstance(decorator, ast.Call):
-            before = [*decorator.args, *before]
-        arguments = ", ".join([*map(place.tree.text, before), f'writes="{name}"'])
-        whole = f"{text}({arguments})"
-        yield from place.replace(decorator, whole, message=message)
+        texts = ", ".join([*map(place.tree.text, [*arguments, *options]), f'writes="{name}"'])
+        yield from place.replace(decorator, f"{place.tree.text(made_by)}({texts})", message=message)
         return
 
 
 def _in_its_place(place: Where) -> Iterator[Fix]:
     """Replace a change in place."""
-    update = place.node(ast.AugAssign)
-    if update is not None and isinstance(update.target, ast.Name):
-        yield from _update(place, update, update.target)
+    for node in place.nodes:
+        match node:
+            case ast.AugAssign(target=ast.Name() as target):
+                yield from _update(place, node, target)
+            case ast.Subscript(ctx=ast.Store()):
+                yield from _store(place, node)
+            case ast.Attribute() if called := place.call_statement(node):
+                yield from _method(place, node, *called)
+            case ast.Call(func=function):
+                called = place.call_statement(function)
+                if called is not None and isinstance(function, ast.Attribute):
+                    yield from _method(place, function, *called)
+                yield from _function(place, node)
+            case _:
+                continue
         return
-    target = place.node(ast.Subscript)
-    if target is not None and isinstance(target.ctx, ast.Store):
-        yield from _store(place, target)
-        return
-    attribute = place.node(ast.Attribute)
-    called = None if attribute is None else place.call_statement(attribute)
-    if attribute is not None and called is not None:
-        yield from _method(place, attribute, *called)
-        return
-    call = place.node(ast.Call)
-    if call is not None:
-        if isinstance(call.func, ast.Attribute):
-            called = place.call_statement(call.func)
-            if called is not None:
-                yield from _method(place, call.func, *called)
-        yield from _function(place, call)
 
 
 def _update(place: Where, node: ast.AugAssign, target: ast.Name) -> Iterator[Fix]:
@@ -204,17 +196,18 @@ def _store(place: Where, target: ast.Subscript) -> Iterator[Fix]:
         return
     statement = place.tree.parent(target)
     index = index_text(place.tree.text(target.slice), target.slice)
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        value, combine = place.tree.argument(statement.value), ""
-    elif isinstance(statement, ast.AugAssign):
-        operation = type(statement.op).__name__
-        value, combine = place.tree.argument(statement.value), COMBINE.get(operation, "")
-        if not combine or not _each_once(place, target.slice):
-            # If an index occurs twice, NumPy's `x[i] += v` adds once: the last write wins.
-            operand = place.tree.operand(statement.value)
-            value, combine = f"{place.tree.text(target)} {SIGNS[operation]} {operand}", ""
-    else:
-        return
+    match statement:
+        case ast.Assign(targets=[_], value=given):
+            value, combine = place.tree.argument(given), ""
+        case ast.AugAssign(op=sign, value=given):
+            operation = type(sign).__name__
+            value, combine = place.tree.argument(given), COMBINE.get(operation, "")
+            if not combine or not _each_once(place, target.slice):
+                # If an index occurs twice, NumPy's `x[i] += v` adds once: the last write wins.
+                operand = place.tree.operand(given)
+                value, combine = f"{place.tree.text(target)} {SIGNS[operation]} {operand}", ""
+        case _:
+            return
     how = f', combine="{combine}"' if combine else ""
     yield from _rebound(place, statement, target.value, f"{name}, {index}, {value}{how}")
 
@@ -247,29 +240,28 @@ def _rebound(
 
 def _each_once(place: Where, index: ast.expr) -> bool:
     """Return whether an index selects each element at most once: numbers, slices, loop counters."""
-    function = place.tree.function(index)
-    if isinstance(index, ast.Tuple):
-        return all(_each_once(place, element) for element in index.elts)
-    if isinstance(index, ast.UnaryOp):
-        return _each_once(place, index.operand)
-    if isinstance(index, ast.BinOp):
-        return _each_once(place, index.left) and _each_once(place, index.right)
-    if isinstance(index, ast.Name) and function is not None:
-        stores = [
-            place.tree.parent(node)
-            for node in ast.walk(function)
-            if isinstance(node, ast.Name)
-            and node.id == index.id
-            and isinstance(node.ctx, ast.Store)
-        ]
-        return bool(stores) and all(
-            isinstance(each, ast.For)
-            and isinstance(each.iter, ast.Call)
-            and isinstance(each.iter.func, ast.Name)
-            and each.iter.func.id == "range"
-            for each in stores
-        )
-    return isinstance(index, ast.Constant | ast.Slice)
+    match index:
+        case ast.Tuple(elts=elements):
+            return all(_each_once(place, element) for element in elements)
+        case ast.UnaryOp(operand=operand):
+            return _each_once(place, operand)
+        case ast.BinOp(left=left, right=right):
+            return _each_once(place, left) and _each_once(place, right)
+        case ast.Name(id=name):
+            function = place.tree.function(index)
+            bound = [] if function is None else stores(function, name)
+            return bool(bound) and all(_is_counter(place.tree.parent(each)) for each in bound)
+        case _:
+            return isinstance(index, ast.Constant | ast.Slice)
+
+
+def _is_counter(parent: ast.AST | None) -> bool:
+    """Return whether a name with this parent counts through a `range`."""
+    match parent:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"))):
+            return True
+        case _:
+            return False
 
 
 def _method(
@@ -279,15 +271,17 @@ def _method(
     if place.finding.what.startswith(("`list.", "`dict.")):
         yield from list_method(place, attribute, call, statement)
         return
-    if any(isinstance(argument, ast.Starred) for argument in call.args):
+    texts = place.tree.arguments(call)
+    if texts is None:
         return
-    texts = [place.tree.argument(argument) for argument in call.args]
-    ufunc = attribute.value
-    if attribute.attr == "at" and isinstance(ufunc, ast.Attribute) and ufunc.attr in UFUNCS:
-        if len(texts) == 3 and place.named(call.args[0]) and not call.keywords:
-            given = f'{", ".join(texts)}, combine="{UFUNCS[ufunc.attr]}"'
-            yield from _rebound(place, statement, call.args[0], given)
-        return
+    match attribute:
+        case ast.Attribute(value=ast.Attribute(attr=ufunc), attr="at") if ufunc in UFUNCS:
+            if len(texts) == 3 and place.named(call.args[0]) and not call.keywords:
+                given = f'{", ".join(texts)}, combine="{UFUNCS[ufunc]}"'
+                yield from _rebound(place, statement, call.args[0], given)
+            return
+        case _:
+            pass
     name, found = place.named(attribute.value), METHODS.get(attribute.attr)
     if name is not None and found is not None and len(texts) in found.counts:
         texts += [place.tree.text(keyword) for keyword in call.keywords]
@@ -300,9 +294,9 @@ def _method(
 def _function(place: Where, call: ast.Call) -> Iterator[Fix]:
     """Rewrite `np.put(x, i, v)` as a statement, and `out=`."""
     statement = place.parent(call, ast.Expr)
-    if statement is None or any(isinstance(argument, ast.Starred) for argument in call.args):
+    texts = place.tree.arguments(call)
+    if statement is None or texts is None:
         return
-    texts = [place.tree.argument(argument) for argument in call.args]
     out = next((keyword for keyword in call.keywords if keyword.arg == "out"), None)
     if out is not None:
         name = place.named(out.value)

@@ -16,7 +16,9 @@ from pscdsl._src.frontend.text.source import (
     children,
     heading,
     inside,
+    last_name,
     parameters,
+    stores,
     targets,
 )
 from pscdsl.typing.codes.purity import ResultLost
@@ -42,7 +44,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 def for_type_checkers(test: ast.expr) -> bool:
     """Return whether a branch is only for readers of the source."""
-    return _last(test) == "TYPE_CHECKING"
+    return last_name(test) == "TYPE_CHECKING"
 
 
 def taken(test: ast.expr) -> bool | None:
@@ -53,15 +55,6 @@ def taken(test: ast.expr) -> bool | None:
         return None
 
 
-def _last(node: ast.expr) -> str:
-    """Return a name, or the last part of a dotted one; empty for any other expression."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case _:
-            return ""
-
-
 def _value(node: ast.expr) -> Any:
     """Return the value of a condition's part; a LookupError if its text does not say it."""
     match node:
@@ -70,7 +63,9 @@ def _value(node: ast.expr) -> Any:
         case ast.Tuple(elts=elements):
             return tuple(map(_value, elements))
         case ast.Name() | ast.Attribute():
-            return _known(_last(node), _last(node.value) if isinstance(node, ast.Attribute) else "")
+            return _known(
+                last_name(node), last_name(node.value) if isinstance(node, ast.Attribute) else ""
+            )
         case ast.Subscript(value=owner, slice=index) if is_tuple(items := _value(owner)):
             return items[_value(index)]
         case ast.Slice(lower=lower, upper=upper, step=step):
@@ -519,15 +514,11 @@ class Uses:
 
 def bound_value(function: FunctionNode, name: str, line: int) -> ast.expr | None:
     """Return the expression that a function binds to a variable above a line; None if unsure."""
-    stores = [
-        each
-        for each in ast.walk(function)
-        if isinstance(each, ast.Name) and each.id == name and not isinstance(each.ctx, ast.Load)
-    ]
-    if not stores or name in parameters(function):
+    bound = stores(function, name)
+    if not bound or name in parameters(function):
         return None
-    above = [each for each in stores if each.lineno < line]
-    alone = len(stores) == 1
+    above = [each for each in bound if each.lineno < line]
+    alone = len(bound) == 1
     for statement in ast.walk(function):
         match statement:
             case ast.Assign(targets=[ast.Name() as target], value=value) if target in above[-1:]:

@@ -429,6 +429,15 @@ def targets(node: ast.AST) -> list[str]:
     return found
 
 
+def stores(node: ast.AST, name: str) -> list[ast.Name]:
+    """Return the nodes in another one that bind or delete a name."""
+    return [
+        each
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and each.id == name and not isinstance(each.ctx, ast.Load)
+    ]
+
+
 def heading(node: FunctionStatement | ast.ClassDef) -> list[ast.AST]:
     """Return the nodes that a definition evaluates, without its body."""
     if isinstance(node, ast.ClassDef):
@@ -445,6 +454,15 @@ def parameters(function: FunctionNode) -> list[str]:
     """Return the names of all parameters."""
     more = filter(None, [function.args.vararg, function.args.kwarg])
     return [each.arg for each in (*named_parameters(function), *more)]
+
+
+def last_name(node: ast.expr) -> str:
+    """Return a name, or the last part of a dotted one; empty for any other expression."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return ""
 
 
 def shown_path(path: str) -> str:
