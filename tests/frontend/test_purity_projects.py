@@ -111,6 +111,8 @@ READS = [
     "import lib\nw = lib.TABLE * 2\nw[0] = 1\n",
     "import lib\n\n\nclass Box:\n    def __init__(self):\n        self.X, self.LIST = 1, []\n"
     "        self.LIST.append(lib.X)\n",
+    "import lib\npicked = lib.LIST[[0, 1]]\npicked()\npart = lib.LIST[1:]\npart()\n",
+    "import lib\nfor index, LIST in enumerate():\n    LIST.append(lib.LIST)\n",
 ]
 
 

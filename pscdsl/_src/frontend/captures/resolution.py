@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pscdsl._src.frontend.modules.files import Found
 from pscdsl._src.frontend.modules.known import known_module
 from pscdsl._src.frontend.text.bindings import ScopeNode, uses
-from pscdsl._src.frontend.text.source import FunctionNode, Source, parameters
+from pscdsl._src.frontend.text.source import FunctionNode, Source, called, parameters
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.language.results import Result
 from pscdsl.numpy import methods
@@ -23,6 +23,7 @@ from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.files import Files
+    from pscdsl._src.frontend.values import AnyValue
 
 LIBRARY: Final = ""
 """The place of names of libraries and builtins, which are complete: `numpy.sin`."""
@@ -51,7 +52,7 @@ class Access:
 
     kind: str
     """The kind of step: `item`, `attribute`, or `view`."""
-    key: object
+    key: AnyValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,17 @@ class Reference:
     module: ModuleText | None = None
     """The module of the project that it refers to, if any."""
 
-    def then(self, kind: str, key: object) -> Reference:
+    def then(self, kind: str, key: AnyValue) -> Reference:
         """Return a reference to a part of it."""
         return replace(self, steps=(*self.steps, Access(kind, key)))
+
+    def method(self) -> str:
+        """Return the last step if it is an attribute; else an empty text."""
+        match self.steps:
+            case [*_, Access("attribute", str(name))]:
+                return name
+            case _:
+                return ""
 
 
 @lru_cache(maxsize=1024)
@@ -253,22 +262,27 @@ class Names:
 
     def _origin(self, scope: ScopeNode | None, binding: Binding, name: str) -> Iterator[Reference]:
         """Yield the references of the value that a binding gives to a name."""
-        parent = self.uses.parents.get(binding)
-        if isinstance(binding, ast.alias):
-            yield from self._imported(parent, binding)
-        elif isinstance(binding, ast.arguments) and isinstance(scope, FunctionNode):
-            if parameters(scope)[:1] == [name] and _is_class_method(scope):
+        match binding, self.uses.parents.get(binding):
+            case ast.alias(), statement:
+                yield from self._imported(statement, binding)
+            case ast.arguments(), _ if isinstance(scope, FunctionNode):
                 cls = self.uses.class_of(scope)
-                if cls is not None:
+                if cls and parameters(scope)[:1] == [name] and _is_class_method(scope):
                     yield Reference(self.uses.owner(cls, cls.name) or self.place, cls.name)
-        elif isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr):
-            targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-            if binding in targets and parent.value is not None:
-                for each in self.refs(parent.value):
-                    yield replace(each, is_alias=each.place != LIBRARY)
-        else:
-            for each in self._looped(binding):
-                yield replace(each, is_alias=True)
+            case _, ast.Assign(value=value, targets=targets) if binding in targets:
+                yield from self._aliases(value)
+            case _, (
+                ast.AnnAssign(value=ast.expr() as value, target=target)
+                | ast.NamedExpr(value=value, target=target)
+            ) if binding is target:
+                yield from self._aliases(value)
+            case _:
+                for each in self._looped(binding):
+                    yield replace(each, is_alias=True)
+
+    def _aliases(self, node: ast.expr) -> Iterator[Reference]:
+        for each in self.refs(node):
+            yield replace(each, is_alias=each.place != LIBRARY)
 
     def _imported(self, node: ast.AST | None, alias: ast.alias) -> tuple[Reference, ...]:
         if isinstance(node, ast.ImportFrom):
@@ -290,45 +304,50 @@ class Names:
         if not isinstance(above, ast.For | ast.comprehension) or above.target is not target:
             return
         given = above.iter
-        if isinstance(given, ast.Call):
-            function, arguments = given.func, given.args
-            if isinstance(function, ast.Attribute) and not arguments:
-                if (function.attr, place) in (("items", 1), ("values", None)):
-                    given, place = function.value, None
-            elif isinstance(function, ast.Name) and place is not None:
-                if function.id == "enumerate" and place == 1:
-                    given, place = arguments[0], None
-                elif function.id == "zip" and place < len(arguments):
-                    given, place = arguments[place], None
-        if place is None and isinstance(given, ast.List | ast.Tuple):
+        match given, place:
+            case ast.Call(func=ast.Attribute(value=owner, attr="items"), args=[]), 1:
+                given, place = owner, None
+            case ast.Call(func=ast.Attribute(value=owner, attr="values"), args=[]), None:
+                given = owner
+            case ast.Call(func=ast.Name(id="enumerate"), args=[items, *_]), 1:
+                given, place = items, None
+            case ast.Call(func=ast.Name(id="zip"), args=several), int() if place < len(several):
+                given, place = several[place], None
+            case _:
+                pass
+        if place is not None:
+            return
+        if isinstance(given, ast.List | ast.Tuple):
             for element in given.elts:
                 yield from (each for each in self.refs(element) if each.place != LIBRARY)
-        elif place is None:
-            for each in self.refs(given):
-                if each.place != LIBRARY:
-                    yield each.then("item", EACH)
+        else:
+            yield from self._then(self.refs(given), "item", EACH)
 
     def refs(self, node: ast.expr) -> tuple[Reference, ...]:
         """Resolve an expression; empty if it is unknown."""
-        if isinstance(node, ast.Name):
-            return self.variable(self.uses.owner(node, node.id), node.id)
-        if isinstance(node, ast.NamedExpr):
-            return self.refs(node.value)
-        if isinstance(node, ast.Attribute):
-            return self._attributes(self.refs(node.value), node.attr)
-        if isinstance(node, ast.Subscript):
-            key = constant(node.slice)
-            if isinstance(key, str):
-                namespace = self.namespace(node.value)
-                if namespace:
+        match node:
+            case ast.Name(id=name):
+                return self.variable(self.uses.owner(node, name), name)
+            case ast.NamedExpr(value=value):
+                return self.refs(value)
+            case ast.Attribute(value=owner, attr=name):
+                return self._attributes(self.refs(owner), name)
+            case ast.Subscript(value=owner, slice=ast.Constant(value=str(key))):
+                if namespace := self.namespace(owner):
                     return self._attributes(namespace, key)
-                if self.qualified(node.value) == "sys.modules":
+                if self.qualified(owner) == "sys.modules":
                     return (self.sources.module(self.place, key),)
-            if isinstance(node.slice, ast.Name) and node.slice.id == "__name__":
-                if self.qualified(node.value) == "sys.modules":
-                    return (self.own_module(),)
-            return self._then(self.refs(node.value), "item", key)
-        return self._called(node) if isinstance(node, ast.Call) else ()
+                return self._then(self.refs(owner), "item", key)
+            case ast.Subscript(value=owner, slice=ast.Name(id="__name__")) if (
+                self.qualified(owner) == "sys.modules"
+            ):
+                return (self.own_module(),)
+            case ast.Subscript(value=owner, slice=index):
+                return self._then(self.refs(owner), "item", constant(index))
+            case ast.Call():
+                return self._called(node)
+            case _:
+                return ()
 
     def own_module(self) -> Reference:
         """Return the module that this text belongs to."""
@@ -337,40 +356,45 @@ class Names:
     def _attributes(self, owners: tuple[Reference, ...], name: str) -> tuple[Reference, ...]:
         return tuple(ref for each in owners for ref in self.sources.attribute(each, name))
 
-    def _then(self, owners: tuple[Reference, ...], kind: str, key: object) -> tuple[Reference, ...]:
+    def _then(
+        self, owners: tuple[Reference, ...], kind: str, key: AnyValue
+    ) -> tuple[Reference, ...]:
         return tuple(each.then(kind, key) for each in owners if each.place != LIBRARY)
 
     def _called(self, node: ast.Call) -> tuple[Reference, ...]:
-        function, arguments = node.func, node.args
+        function = node.func
         if isinstance(function, ast.Attribute) and _is_view_method(function.attr):
             found = self._then(self.refs(function.value), "view", function.attr)
             if found:
                 return found
         name = self.qualified(function)
-        text = constant(arguments[0]) if arguments else None
-        if name in _IMPORTERS and isinstance(text, str) and not text.startswith("."):
-            return (self.sources.module(self.place, text),)
-        if _shows(name) and arguments and not node.keywords:
-            known = name.removeprefix("numpy.")
-            if len(arguments) == 1 or not known.startswith("as"):
-                return self._then(self.refs(arguments[0]), "view", known)
-        if name == "builtins.getattr" and len(arguments) == 2:
-            attribute = constant(arguments[1])
-            if isinstance(attribute, str):
-                return self._attributes(self.refs(arguments[0]), attribute)
-        return ()
+        match node.args:
+            case [ast.Constant(value=str(text)), *_] if name in _IMPORTERS and text[:1] != ".":
+                return (self.sources.module(self.place, text),)
+            case [array, *more] if _shows(name) and not node.keywords:
+                known = name.removeprefix("numpy.")
+                copies = more and known.startswith("as")
+                return () if copies else self._then(self.refs(array), "view", known)
+            case [owner, ast.Constant(value=str(text))] if name == "builtins.getattr":
+                return self._attributes(self.refs(owner), text)
+            case _:
+                return ()
 
     def namespace(self, node: ast.expr) -> tuple[Reference, ...]:
         """Return the module or class whose namespace a dict is: `vars(lib)`, `globals()`."""
-        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-            return self.refs(node.value)
-        if isinstance(node, ast.Call):
-            name = self.qualified(node.func)
-            if name == "builtins.globals":
-                return (self.own_module(),)
-            if name == "builtins.vars" and len(node.args) == 1:
-                return self.refs(node.args[0])
-        return ()
+        match node:
+            case ast.Attribute(value=owner, attr="__dict__"):
+                return self.refs(owner)
+            case ast.Call(func=function, args=arguments):
+                match self.qualified(function), arguments:
+                    case "builtins.globals", _:
+                        return (self.own_module(),)
+                    case "builtins.vars", [owner]:
+                        return self.refs(owner)
+                    case _:
+                        return ()
+            case _:
+                return ()
 
     def qualified(self, node: ast.expr) -> str:
         """Return the full name of an object of a library or Python; empty for anything else."""
@@ -386,8 +410,7 @@ class Names:
                 (
                     each
                     for each in getattr(node, "decorator_list", ())
-                    if self.qualified(each.func if isinstance(each, ast.Call) else each)
-                    == "pscdsl.kernel"
+                    if self.qualified(called(each)) == "pscdsl.kernel"
                 ),
                 None,
             )
@@ -395,12 +418,10 @@ class Names:
 
     def in_kernel(self, node: ast.AST) -> bool:
         """Return whether a node is in the text of a kernel."""
-        function = self.uses.function_of(node)
-        while function is not None:
-            if self.kernel_decorator(function) is not None:
-                return True
-            function = self.uses.function_of(function)
-        return False
+        return any(
+            isinstance(each, FunctionNode) and self.kernel_decorator(each) is not None
+            for each in self.uses.above(node)
+        )
 
 
 def _is_class_method(node: FunctionNode) -> bool:
@@ -408,14 +429,18 @@ def _is_class_method(node: FunctionNode) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "classmethod" for each in decorators)
 
 
-def constant(node: ast.expr) -> object:
+def constant(node: ast.expr) -> AnyValue:
     """Return the constant value of an index or a name; `UNKNOWN` if the text does not say it."""
-    if isinstance(node, ast.Slice):
-        return slice(None)  # any slice gives a part
-    if isinstance(node, ast.Tuple):
-        items = tuple(constant(each) for each in node.elts)
-        return UNKNOWN if UNKNOWN in items else items
+    match node:
+        case ast.Slice():
+            return slice(None)  # any slice gives a part
+        case ast.Tuple(elts=elements):
+            items = tuple(map(constant, elements))
+            return UNKNOWN if UNKNOWN in items else items
+        case _:
+            pass
     try:
-        return ast.literal_eval(node)
+        value: AnyValue = ast.literal_eval(node)
+        return value
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return UNKNOWN

@@ -34,6 +34,7 @@ from pscdsl.typing.diagnostics import Span
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.files import Files
+    from pscdsl._src.frontend.values import AnyValue
 
 BIND: Final = "bind"
 """A variable or an attribute is rebound or unbound."""
@@ -101,10 +102,10 @@ class Write:
         """Return whether the variable itself is rebound."""
         return self.action == BIND and not self.steps
 
-    def into(self, value: Any) -> bool:
+    def into(self, value: AnyValue) -> bool:
         """Return whether it changes the value of the variable."""
         steps = self.steps if self.action != BIND else self.steps[:-1]
-        found = [value]
+        found: list[AnyValue] = [value]
         for step in steps:
             found = [part for each in found for part in _after(each, step)]
         if self.action == BIND:
@@ -115,14 +116,14 @@ class Write:
         return bool(found) and all(_takes(each, self.action) for each in found)
 
 
-def _has(value: Any, step: Access) -> bool:
+def _has(value: AnyValue, step: Access) -> bool:
     """Return whether a value has an attribute that is part of its state."""
     if isinstance(value, np.ndarray):
         return step.key in _LAYOUT
     return isinstance(value, RecordValue) and step.key in value.fields
 
 
-def _takes(value: Any, action: str) -> bool:
+def _takes(value: AnyValue, action: str) -> bool:
     """Return whether an action changes a value in place."""
     if kind_of(value) is None:
         return False
@@ -134,34 +135,35 @@ def _takes(value: Any, action: str) -> bool:
     return False
 
 
-def _after(value: Any, step: Access) -> list[Any]:
+def _after(value: AnyValue, step: Access) -> list[AnyValue]:
     """Return the values that a step leads to; none if the step is invalid, or unknown."""
-    if value.__class__ is np.ndarray:
-        return _part_of_array(value, step)
-    if step.kind == "attribute":
-        known = isinstance(value, RecordValue) and step.key in value.fields
-        return [value.fields[str(step.key)]] if known else []
-    if step.kind != "item" or not isinstance(value, list | tuple | dict):
-        return []
-    if step.key is UNKNOWN or step.key is EACH:
-        return list(parts(value))
     key: Any = step.key
-    try:
-        return [] if isinstance(key, slice) else [value[key]]
-    except (LookupError, TypeError):
-        return []
+    match value, step.kind:
+        case np.ndarray(), kind if value.__class__ is np.ndarray:
+            return _part_of_array(value, kind, key)
+        case RecordValue(fields=fields), "attribute" if key in fields:
+            return [fields[key]]
+        case ((list() | tuple() | dict()), "item"):
+            if key is UNKNOWN or key is EACH:
+                return list(parts(value))
+            try:
+                return [] if isinstance(key, slice) else [value[key]]
+            except (LookupError, TypeError):
+                return []
+        case _:
+            return []
 
 
-def _part_of_array(value: Any, step: Access) -> list[Any]:
+def _part_of_array(value: np.ndarray[Any, Any], kind: str, key: Any) -> list[AnyValue]:
     """Return the view of an array that a step gives; none if it is a copy or a scalar."""
-    if step.kind == "view":
-        if step.key in ("reshape", "ravel", "ascontiguousarray", "view", "flat"):
+    if kind == "view":
+        if key in ("reshape", "ravel", "ascontiguousarray", "view", "flat"):
             return [value.reshape(-1)] if value.flags.c_contiguous else []
         return [value.T]
-    if step.kind != "item" or step.key is UNKNOWN:
+    if kind != "item" or key is UNKNOWN:
         return []
     try:
-        part = value[0 if step.key is EACH else step.key]
+        part = value[0 if key is EACH else key]
     except (LookupError, TypeError, ValueError):
         return []
     return [part] if part.__class__ is np.ndarray and np.may_share_memory(part, value) else []
@@ -254,15 +256,19 @@ class _WriteIndex:
         self._around: set[ast.AST | None] = {index.function_of(each) for each in inner}
         self._by_kernels = names.sources.files.with_kernels
         for node in self._parents:
-            if isinstance(node, ast.Call):
-                self._call(node)
-            elif isinstance(node, ast.Attribute | ast.Subscript):
-                if not isinstance(node.ctx, ast.Load):
+            match node:
+                case ast.Call():
+                    self._call(node)
+                case ast.Attribute(ctx=ast.Store() | ast.Del()):
                     self._store(node)
-            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-                self._into(node.target, _OPERATOR, node)
-            elif isinstance(node, ast.Global | ast.Nonlocal):
-                self._outer(node)
+                case ast.Subscript(ctx=ast.Store() | ast.Del()):
+                    self._store(node)
+                case ast.AugAssign(target=ast.Name() as target):
+                    self._into(target, _OPERATOR, node)
+                case ast.Global() | ast.Nonlocal():
+                    self._outer(node)
+                case _:
+                    pass
         for found in self.writes.values():
             found.sort(key=lambda each: (each.span.line, each.span.column))
 
@@ -290,7 +296,7 @@ class _WriteIndex:
             if ref.place != LIBRARY:
                 self._add(ref, action, node)
 
-    def _bind(self, owners: Iterable[Reference], name: object, node: ast.AST) -> None:
+    def _bind(self, owners: Iterable[Reference], name: AnyValue, node: ast.AST) -> None:
         """Record that an attribute of a module, a class, or another value is rebound."""
         if isinstance(name, str):
             for owner in owners:
@@ -298,15 +304,12 @@ class _WriteIndex:
                     self._add(ref, BIND, node)
 
     def _store(self, node: ast.Attribute | ast.Subscript) -> None:
-        statement: ast.AST = node
         above = self._parents.get(node)
-        if isinstance(above, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
-            statement = above
+        kinds = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete
+        statement = above if isinstance(above, kinds) else node
         if isinstance(node, ast.Attribute):
             self._bind(self._names.refs(node.value), node.attr, statement)
-            return
-        namespace = self._names.namespace(node.value)
-        if namespace:
+        elif namespace := self._names.namespace(node.value):
             self._bind(namespace, constant(node.slice), statement)
         else:
             self._into(node.value, _ITEMS, statement)
@@ -335,8 +338,7 @@ class _WriteIndex:
             if ref.place == LIBRARY:
                 if ref.module is None:
                     self._of_library(ref.name, node)
-            elif ref.steps and ref.steps[-1].key in _ALL_METHODS:
-                method = str(ref.steps[-1].key)
+            elif (method := ref.method()) in _ALL_METHODS:
                 if method != "byteswap" or _is_in_place(node):
                     self._add(Reference(ref.place, ref.name, ref.steps[:-1]), method, node)
             elif self._by_kernels and not ref.steps and isinstance(ref.place, str):
@@ -367,22 +369,27 @@ class _WriteIndex:
                     self._bind(namespace, constant(arguments[1]), node)
                 else:
                     self._into(each, action, node)
-        elif name.startswith("numpy."):
+            return
+        if name.startswith("numpy."):
             self._out(name, node)
-        elif name in ("builtins.setattr", "builtins.delattr"):
-            if len(arguments) > 1:
-                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
-        elif name.startswith("builtins.") and arguments:
-            kind, _, method = name.removeprefix("builtins.").partition(".")
-            if kind in ("list", "dict", "set") and method in _ALL_METHODS:
-                self._into(arguments[0], method, node)
-        elif name in ("unittest.mock.patch", "mock.patch"):
-            self._by_name(arguments, node)
-        elif name in ("unittest.mock.patch.object", "mock.patch.object"):
-            if len(arguments) > 1:
-                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
-        elif name in ("unittest.mock.patch.dict", "mock.patch.dict") and arguments:
-            self._into(arguments[0], _ITEMS, node)
+            return
+        match name.removeprefix("unittest."), arguments:
+            case (
+                "builtins.setattr" | "builtins.delattr" | "mock.patch.object",
+                [owner, attribute, *_],
+            ):
+                self._bind(self._names.refs(owner), constant(attribute), node)
+            case "mock.patch", [ast.Constant(value=str(text)), *_]:
+                self._by_name(text, node)
+            case "mock.patch.dict", [owner, *_]:
+                self._into(owner, _ITEMS, node)
+            case _, [owner, *_]:
+                module, _, method = name.rpartition(".")
+                if module in ("builtins.list", "builtins.dict", "builtins.set"):
+                    if method in _ALL_METHODS:
+                        self._into(owner, method, node)
+            case _:
+                pass
 
     def _out(self, name: str, node: ast.Call) -> None:
         """Record the `out=` argument of a NumPy function, by keyword or by position."""
@@ -394,10 +401,9 @@ class _WriteIndex:
             for inner in each.elts if isinstance(each, ast.Tuple) else [each]:
                 self._into(inner, _OF_ARRAY, node)
 
-    def _by_name(self, arguments: list[ast.expr], node: ast.Call) -> None:
+    def _by_name(self, text: str, node: ast.Call) -> None:
         """Record `patch("lib.S", …)`, which names the attribute in a text."""
-        text = constant(arguments[0]) if arguments else None
-        if not isinstance(text, str) or "." not in text:
+        if "." not in text:
             return
         first, *inner, last = text.split(".")
         owners: tuple[Reference, ...] = (self._names.sources.module(self._names.place, first),)
@@ -409,29 +415,29 @@ class _WriteIndex:
 
     def _method(self, function: ast.Attribute, node: ast.Call) -> None:
         """Record a call of a method that stores by a name, or into an argument."""
-        method, owner, arguments = function.attr, function.value, node.args
-        if method in ("setattr", "delattr", "setitem", "delitem") and self._patches(owner):
-            if method.endswith("item") and arguments:
-                self._into(arguments[0], _ITEMS, node)
-            elif method.endswith("attr") and arguments and isinstance(constant(arguments[0]), str):
-                self._by_name(arguments, node)
-            elif method.endswith("attr") and len(arguments) > 1:
-                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
-        elif method == "shuffle" and arguments and self._made_by(owner) in _GENERATORS:
-            self._into(arguments[0], _ARGUMENT, node)
-        elif method in ("__setattr__", "__delattr__") and arguments:
-            if isinstance(constant(arguments[0]), str):
-                self._bind(self._names.refs(owner), constant(arguments[0]), node)
-            elif len(arguments) > 1:  # of a class: `object.__setattr__(x, "name", …)`
-                self._bind(self._names.refs(arguments[0]), constant(arguments[1]), node)
-        elif method in ("update", "__setitem__", "pop", "setdefault", "__delitem__"):
-            namespace = self._names.namespace(owner)
-            if namespace:
-                keys: list[object] = [each.arg for each in node.keywords]
-                if method != "update" and arguments:
-                    keys.append(constant(arguments[0]))
-                for key in keys:
+        owner, refs = function.value, self._names.refs
+        match function.attr, node.args:
+            case "setitem" | "delitem", [target, *_] if self._patches(owner):
+                self._into(target, _ITEMS, node)
+            case "setattr" | "delattr", [ast.Constant(value=str(text)), *_] if self._patches(owner):
+                self._by_name(text, node)
+            case "setattr" | "delattr", [target, attribute, *_] if self._patches(owner):
+                self._bind(refs(target), constant(attribute), node)
+            case "shuffle", [target, *_] if self._made_by(owner) in _GENERATORS:
+                self._into(target, _ARGUMENT, node)
+            case "__setattr__" | "__delattr__", [ast.Constant(value=str(name)), *_]:
+                self._bind(refs(owner), name, node)
+            case "__setattr__" | "__delattr__", [target, attribute, *_]:
+                self._bind(refs(target), constant(attribute), node)  # by `object.__setattr__`
+            case (
+                "update" | "__setitem__" | "pop" | "setdefault" | "__delitem__" as method,
+                arguments,
+            ) if namespace := self._names.namespace(owner):
+                positional = [] if method == "update" else arguments[:1]
+                for key in (*(each.arg for each in node.keywords), *map(constant, positional)):
                     self._bind(namespace, key, node)
+            case _:
+                pass
 
     def _patches(self, owner: ast.expr) -> bool:
         """Return whether an expression is the fixture `monkeypatch`, or a context that it makes."""
@@ -439,14 +445,17 @@ class _WriteIndex:
             return False
         if owner.id == "monkeypatch":
             return True
-        return any(
-            isinstance(above := self._parents.get(each), ast.withitem)
-            and isinstance(call := above.context_expr, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and isinstance(call.func.value, ast.Name)
-            and (call.func.value.id, call.func.attr) == ("monkeypatch", "context")
-            for each in self._names.stores(owner.id)
-        )
+        for each in self._names.stores(owner.id):
+            match self._parents.get(each):
+                case ast.withitem(
+                    context_expr=ast.Call(
+                        func=ast.Attribute(value=ast.Name(id="monkeypatch"), attr="context")
+                    )
+                ):
+                    return True
+                case _:
+                    pass
+        return False
 
     def _made_by(self, node: ast.expr) -> str:
         """Return the full name of the library function that made a value."""

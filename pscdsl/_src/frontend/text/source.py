@@ -465,6 +465,21 @@ def last_name(node: ast.expr) -> str:
             return ""
 
 
+def called(node: ast.expr) -> ast.expr:
+    """Return the function of a call; any other expression itself."""
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def subscripted(node: ast.expr) -> ast.expr:
+    """Return the expression before the brackets of a subscript; any other expression itself."""
+    return node.value if isinstance(node, ast.Subscript) else node
+
+
+def items(node: ast.Subscript) -> list[ast.expr]:
+    """Return the expressions in the brackets of a subscript."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
 def shown_path(path: str) -> str:
     """Return a path for messages: resolved, and relative to the current folder if it is inside."""
     real = paths.resolved(path)
