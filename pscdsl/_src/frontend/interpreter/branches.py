@@ -14,7 +14,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, overload
 
 from pscdsl._src.frontend.combinators import bind_branches
 from pscdsl._src.frontend.interpreter.containers import (
@@ -24,7 +24,7 @@ from pscdsl._src.frontend.interpreter.containers import (
     container_of,
 )
 from pscdsl._src.frontend.interpreter.counters import note_truth, said
-from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
+from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Binding, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.places import (
     Cell,
     Frozen,
@@ -51,7 +51,9 @@ from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.trees import at, bool_scalar, condition, flatten, unflatten
 from pscdsl._src.frontend.values import (
     POISON,
+    AnyValue,
     Array,
+    Place,
     Undecided,
     is_poisoned,
     is_traced,
@@ -74,7 +76,7 @@ from pscdsl.typing.array_types import ArrayType, TupleType, Type, same_structure
 from pscdsl.typing.codes.control import ValuesDiffer
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, KEY, DType, Kind, accepts_weak
-from pscdsl.typing.python_containers import is_dict
+from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.unify import array_difference
 
 # The outcomes of statements.
@@ -85,7 +87,7 @@ class Return:
 
     __slots__ = ("node", "value")
 
-    def __init__(self, value: Any, node: ast.AST) -> None:
+    def __init__(self, value: Binding, node: ast.AST) -> None:
         self.value = value
         self.node = node
 
@@ -109,7 +111,7 @@ class Maybe:
 
     __slots__ = ("code", "kinds", "node", "value")
 
-    def __init__(self, code: Value, kinds: frozenset[int], value: Any, node: ast.AST) -> None:
+    def __init__(self, code: Value, kinds: frozenset[int], value: Binding, node: ast.AST) -> None:
         self.code = code
         self.kinds = kinds
         """The possible codes."""
@@ -125,25 +127,29 @@ Outcome: TypeAlias = "Return | Jump | Maybe | None"
 class Gives:
     """The value of an expression in a branch."""
 
-    value: Any
+    value: Place
     node: ast.expr
 
 
-Thunk: TypeAlias = "Callable[[], Outcome | Gives]"
+T = TypeVar("T")
+Pair: TypeAlias = tuple[Callable[[], T], Callable[[], T]]
+"""Two pieces of program, of which one runs."""
 
 
 def kinds_of(outcome: Outcome | Gives) -> frozenset[int]:
     """Return the possible codes of an outcome."""
-    if outcome is None or isinstance(outcome, Gives):
-        return frozenset((ON,))
-    if isinstance(outcome, Return):
-        return frozenset((RETURN,))
-    if isinstance(outcome, Jump):
-        return frozenset((CODES[outcome.kind],))
-    return outcome.kinds
+    match outcome:
+        case None | Gives():
+            return frozenset((ON,))
+        case Return():
+            return frozenset((RETURN,))
+        case Jump():
+            return frozenset((CODES[outcome.kind],))
+        case Maybe():
+            return outcome.kinds
 
 
-def of_kind(kinds: frozenset[int], code: Value | None, value: Any, node: ast.AST) -> Outcome:
+def of_kind(kinds: frozenset[int], code: Value | None, value: Binding, node: ast.AST) -> Outcome:
     """Return the outcome with these codes."""
     if len(kinds) > 1:
         assert code is not None
@@ -157,29 +163,27 @@ def of_kind(kinds: frozenset[int], code: Value | None, value: Any, node: ast.AST
 # Conditions.
 
 
-def is_condition(value: Any) -> bool:
+def is_condition(value: Place) -> bool:
     """Return whether a traced value can decide a branch: a number or a bool without axes."""
     return is_traced(value) and not value.ndim and not isinstance(value, Number)
 
 
-def predicate_of(here: Builder, value: Any, construct: str) -> Value:
+def predicate_of(here: Builder, value: AnyValue, construct: str) -> Value:
     """Return the truth of a traced value as Python defines it: whether it differs from zero."""
     if isinstance(value, Undecided):
         return condition(here, value)
     if isinstance(value, bool):
         return here.literal(value, BOOL)
-    number = value
-    if isinstance(value, Weak):
-        value = value.default()
-    if isinstance(value, Value) and not value.ndim and value.dtype.is_number:
-        found = here.program.current.elementwise(e.not_equal, [value, 0])
-        assert isinstance(found, Value)
-        note_truth(here.program, number, found)
-        return found
-    return bool_scalar(here, value, construct)
+    array = value.default() if isinstance(value, Weak) else value
+    if isinstance(array, Value) and not array.ndim and array.dtype.is_number:
+        truth = here.program.current.elementwise(e.not_equal, [array, 0])
+        assert isinstance(truth, Value)
+        note_truth(here.program, value, truth)
+        return truth
+    return bool_scalar(here, array, construct)
 
 
-def joined(value: Any) -> Any:
+def joined(value: Binding) -> Place:
     """Return the joined value of two expressions; a Failure if they cannot be joined."""
     if isinstance(value, Unjoined):
         raise Failure(*value.why)
@@ -195,7 +199,7 @@ class Path:
 
     block: Builder
     outcome: Outcome | Gives
-    names: dict[Key, Any]
+    names: dict[Key, Binding | Missing]
     cells: dict[Cell, tuple[Array, int]]
     containers: dict[Container, Content]
     frozen: list[tuple[Cell | Container, Frozen]]
@@ -212,32 +216,33 @@ class Path:
         """Return whether the function continues with the names of this path."""
         return self.kinds != frozenset((RETURN,))
 
-    def at_end(self, read: Callable[[], Any]) -> Any:
+    def at_end(self, read: Callable[[], T]) -> T:
         """Return the result of `read` in its block, with the cells as at the end of this path."""
         program = self.block.program
         outer, program.current = program.current, self.block
         before = [(cell, cell.content, cell.stamp) for cell in self.cells]
         held = [(each, each.content()) for each in self.containers]
-        for cell, (content, stamp) in self.cells.items():
-            cell.content, cell.stamp = content, stamp
-        for container, found in self.containers.items():
-            container.fill(found)
+        for cell, (array, stamp) in self.cells.items():
+            cell.content, cell.stamp = array, stamp
+        for container, content in self.containers.items():
+            container.fill(content)
         try:
             return read()
         finally:
-            for container, found in held:
-                container.fill(found)
-            for cell, content, stamp in before:
-                cell.content, cell.stamp = content, stamp
+            for container, content in held:
+                container.fill(content)
+            for cell, array, stamp in before:
+                cell.content, cell.stamp = array, stamp
             program.current = outer
 
 
+@overload
+def fork(frame: Frame, node: ast.AST, predicate: Value, thunks: Pair[Gives]) -> Binding: ...
+@overload
+def fork(frame: Frame, node: ast.AST, predicate: Value, thunks: Pair[Outcome]) -> Outcome: ...
 def fork(
-    frame: Frame,
-    node: ast.AST,
-    predicate: Value,
-    thunks: tuple[Thunk, Thunk],
-) -> Any:
+    frame: Frame, node: ast.AST, predicate: Value, thunks: Pair[Outcome | Gives]
+) -> Outcome | Binding:
     """Return the outcome of one of two pieces of program: the first if a predicate holds.
 
     For two expressions the result is the value.
@@ -274,7 +279,7 @@ def fork(
     return _Join(frame, here, state, paths, node).outcome(predicate)
 
 
-Build: TypeAlias = "Callable[[Sequence[Value]], Any]"
+Build: TypeAlias = Callable[[Sequence[Value]], T]
 """Makes a joined value from the results of the `Switch`."""
 
 
@@ -296,16 +301,18 @@ class _Join:
     state: State
     paths: list[Path]
     node: ast.AST
-    columns: list[Column] = field(default_factory=list[Any])
+    columns: list[Column] = field(default_factory=list[Column])
     """The results of the `Switch`."""
-    shared: list[tuple[Cell | Container, Frozen]] = field(default_factory=list[Any])
+    shared: list[tuple[Cell | Container, Frozen]] = field(
+        default_factory=list[tuple[Cell | Container, Frozen]]
+    )
     """The cells that a joined name may refer to."""
 
     @property
     def session(self) -> Session:
         return self.frame.session
 
-    def outcome(self, predicate: Value) -> Any:
+    def outcome(self, predicate: Value) -> Outcome | Binding:
         """Join everything, bind the `Switch`, and return the joined outcome."""
         going = [path for path in self.paths if path.goes_on]
         names = {key: self._name(key, going) for path in going for key in path.names}
@@ -329,8 +336,8 @@ class _Join:
         returning = [path for path in self.paths if RETURN in path.kinds]
         returned = None
         if returning:
-            found = [_value_of(path.outcome) for path in returning]
-            returned = self._value(found, returning, None)
+            column = [_value_of(path.outcome) for path in returning]
+            returned = self._value(column, returning, None)
         kinds = self.paths[0].kinds | self.paths[1].kinds
         code = self._code() if len(kinds) > 1 else None
         results = self._bound(predicate)
@@ -340,12 +347,13 @@ class _Join:
                 frame.names.pop(name, None)
             else:
                 frame.names[name] = value
-        for cell, build in cells.items():
-            cell.replace(build(results))
-        for container, build in contents.items():
-            container.replace(build(results))
-        for each, frozen in (*self.shared, *(pair for path in self.paths for pair in path.frozen)):
-            each.freeze(frozen)
+        for cell, array in cells.items():
+            cell.replace(array(results))
+        for container, content in contents.items():
+            container.replace(content(results))
+        frozen = [pair for path in self.paths for pair in path.frozen]
+        for holder, why in (*self.shared, *frozen):
+            holder.freeze(why)
         if given is not None:
             return given(results)
         value = None if returned is None else joined(returned(results))
@@ -355,7 +363,7 @@ class _Join:
 
     # Joins of columns of values.
 
-    def _content(self, container: Container) -> Build:
+    def _content(self, container: Container) -> Build[Content]:
         """Join the content of a list, a dict or a set."""
         paths = self.paths
         if not self._outlives(container):
@@ -373,8 +381,8 @@ class _Join:
         try:
             return self._items(column, paths)
         except Failure as failure:
-            found = [self._placed(each, f"an item of {name}") for each in failure.diagnostics]
-            raise Failure(*found).at(span) from None
+            findings = [self._placed(each, f"an item of {name}") for each in failure.diagnostics]
+            raise Failure(*findings).at(span) from None
 
     def _outlives(self, container: Container) -> bool:
         """Return whether the caller of a function that returns on a path may read a container."""
@@ -382,22 +390,20 @@ class _Join:
             return True
         outcomes = [path.outcome for path in self.paths]
         returned = [each.value for each in outcomes if isinstance(each, Return | Maybe | Gives)]
-        found = holders(self.session, self.frame, returned)
-        return found is None or container in found
+        held = holders(self.session, self.frame, returned)
+        return held is None or container in held
 
-    def _items(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
-        """Join lists of one length, or dicts of the same keys, item by item."""
-        first = column[0]
-        if is_dict(first):
-            entries = {k: self._item([value[k] for value in column], paths) for k in first}
+    def _items(self, column: Sequence[Binding], paths: Sequence[Path]) -> Build[Content]:
+        """Join lists or tuples of one length into a list, or dicts of the same keys, by item."""
+        dicts = [value for value in column if is_dict(value)]
+        if dicts:
+            entries = {k: self._item([value[k] for value in dicts], paths) for k in dicts[0]}
             return lambda results: {k: item(results) for k, item in entries.items()}
-        kind: Any = first.__class__
-        items = [
-            self._item([value[place] for value in column], paths) for place in range(len(first))
-        ]
-        return lambda results: kind([item(results) for item in items])
+        lists = [value for value in column if is_sequence(value)]
+        items = [self._item(items, paths) for items in zip(*lists, strict=True)]
+        return lambda results: [item(results) for item in items]
 
-    def _name(self, key: Key, going: Sequence[Path]) -> Build:
+    def _name(self, key: Key, going: Sequence[Path]) -> Build[Binding | Missing]:
         column = [path.names.get(key, self.state.before(key)) for path in going]
         if any(isinstance(value, Missing) for value in column):
             return lambda results: MISSING
@@ -407,7 +413,9 @@ class _Join:
                 return lambda results: unjoined
         return self._value(column, going, key)
 
-    def _value(self, column: Sequence[Any], paths: Sequence[Path], key: Key | None) -> Build:
+    def _value(
+        self, column: Sequence[Binding], paths: Sequence[Path], key: Key | None
+    ) -> Build[Binding]:
         """Join the values of a name, an expression or a function; Unjoined if impossible."""
         first = column[0]
         if any(map(is_poisoned, column)):
@@ -423,8 +431,8 @@ class _Join:
                 self._share(value)
             name = f"`{key[1]}`" if key is not None else self._unnamed(paths)
             span = self.frame.span(self.node)
-            found = [self._placed(each, name).at(span) for each in failure.diagnostics]
-            return lambda results: Unjoined(found)
+            findings = [self._placed(each, name).at(span) for each in failure.diagnostics]
+            return lambda results: Unjoined(findings)
 
     def _unnamed(self, paths: Sequence[Path]) -> str:
         """Name the result of the paths for messages."""
@@ -436,10 +444,10 @@ class _Join:
         closure = self.frame.closure
         return "what is returned" if closure is None else f"what `{closure.name}` returns"
 
-    def _placed(self, found: Diagnostic, name: str) -> Diagnostic:
-        return found.replaced(names=name) if isinstance(found, ValuesDiffer) else found
+    def _placed(self, finding: Diagnostic, name: str) -> Diagnostic:
+        return finding.replaced(names=name) if isinstance(finding, ValuesDiffer) else finding
 
-    def _is_outside(self, value: Any) -> bool:
+    def _is_outside(self, value: Binding) -> bool:
         """Return whether a value can be used after the branches."""
         if isinstance(value, Located):
             if not all(self.state.existed(cell) for cell in value.cells()):
@@ -454,30 +462,36 @@ class _Join:
         return all(map(self._is_outside, parts(value)))
 
     def _joined(
-        self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool
-    ) -> Build:
-        kinds: set[type[Any]] = {value.__class__ for value in column}
+        self, column: Sequence[Binding], paths: Sequence[Path], key: Key | None, *, alone: bool
+    ) -> Build[Place]:
+        kinds = {value.__class__ for value in column}
         if kinds in ({tuple}, {list}, {dict}):
             now = [_at_end(self.session, *pair) for pair in zip(column, paths, strict=True)]
             why = lengths_differ(now)
             if why is None:
-                return self._container(column, paths, key, self._items(now, paths))
+                items = self._items(now, paths)
+                if kinds == {tuple}:
+                    return lambda results: tuple(items(results))
+                return self._container(column, paths, key, items)
             if kinds != {tuple}:
                 raise Failure(ValuesDiffer.of([*why]))
         if kinds == {set}:
             raise Failure(ValuesDiffer.of(["one set", "another"]))
-        if all(isinstance(value, Located) for value in column):
-            return self._reference(column, paths, key, alone=alone)
+        located = [value for value in column if isinstance(value, Located)]
+        if len(located) == len(column):
+            return self._reference(located, paths, key, alone=alone)
         return self._tree(column, paths)
 
     def _container(
-        self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, items: Build
-    ) -> Build:
+        self,
+        column: Sequence[Binding],
+        paths: Sequence[Path],
+        key: Key | None,
+        items: Build[Content],
+    ) -> Build[Content]:
         """Join lists or dicts into a new one, which may be changed if nothing else holds them."""
-        if column[0].__class__ is tuple:
-            return items
         session = self.session
-        found = [container_of(session, value) for value in column]
+        containers = [container_of(session, value) for value in column]
         if key is not None and all(
             each is not None
             and each.frozen is None
@@ -486,7 +500,7 @@ class _Join:
             and path.held is not None
             and path.held[each] == 1
             and all(each is not frozen for frozen, _ in path.frozen)
-            for each, path in zip(found, paths, strict=True)
+            for each, path in zip(containers, paths, strict=True)
         ):
             return lambda results: adopt(session, items(results))
         frozen = self._frozen("" if key is None else key[1])
@@ -494,7 +508,7 @@ class _Join:
             self._share(value)
         return lambda results: adopt(session, items(results), frozen)
 
-    def _item(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
+    def _item(self, column: Sequence[Place], paths: Sequence[Path]) -> Build[Place]:
         """Join an item of a container: only the container is known to hold its arrays."""
         first = column[0]
         if all(alike(first, each) for each in column) and self._is_outside(first):
@@ -502,8 +516,8 @@ class _Join:
         return self._joined(column, paths, None, alone=False)
 
     def _reference(
-        self, column: Sequence[Any], paths: Sequence[Path], key: Key | None, *, alone: bool
-    ) -> Build:
+        self, column: Sequence[Located], paths: Sequence[Path], key: Key | None, *, alone: bool
+    ) -> Build[Ref]:
         """Join several arrays into a new cell."""
         content = self._array(
             [path.at_end(value.load) for value, path in zip(column, paths, strict=True)], paths
@@ -521,7 +535,7 @@ class _Join:
         session = self.session
         return lambda results: Ref(Cell(session, content(results), frozen, in_c_order))
 
-    def _is_owned(self, value: Any, path: Path, key: Key | None) -> bool:
+    def _is_owned(self, value: Located, path: Path, key: Key | None) -> bool:
         """Return whether only the joined name or expression refers to an array after a path.
 
         Within an expression, waiting operands may refer to arrays without a name.
@@ -530,8 +544,9 @@ class _Join:
             return False
         if not isinstance(path.outcome, Gives):
             return key is not None and is_held_once(value, path.held)
-        made = is_whole(value) and not self.state.existed(value.cell)
-        return key is None and made and path.held is not None and path.held[value.cell] == 0
+        if key is not None or path.held is None or not is_whole(value):
+            return False
+        return not self.state.existed(value.cell) and path.held[value.cell] == 0
 
     def _frozen(self, name: str) -> Frozen:
         which = (
@@ -539,32 +554,32 @@ class _Join:
         )
         return Frozen(f"{which}, by this condition", self.frame.span(self.node))
 
-    def _share(self, value: Any) -> None:
-        for each in held_in(self.session, value):
-            self.shared.append((each, self._frozen("")))
+    def _share(self, value: Binding) -> None:
+        for cell in held_in(self.session, value):
+            self.shared.append((cell, self._frozen("")))
 
-    def _tree(self, column: Sequence[Any], paths: Sequence[Path]) -> Build:
+    def _tree(self, column: Sequence[Binding], paths: Sequence[Path]) -> Build[AnyValue]:
         """Join numbers, records and trees of them, leaf by leaf."""
         leaves: list[list[Array]] = []
         trees: list[Type] = []
         for value, path in zip(column, paths, strict=True):
             self._share(value)
 
-            def flat(value: Any = value, path: Path = path) -> tuple[list[Array], Type]:
+            def flat(value: Binding = value, path: Path = path) -> tuple[list[Array], Type]:
                 return flatten(path.block, load(value), "what a branch leaves")
 
-            found, tree = path.at_end(flat)
-            leaves.append(found)
+            arrays, tree = path.at_end(flat)
+            leaves.append(arrays)
             trees.append(tree)
         if not all(same_structure(tree, trees[0]) for tree in trees):
             raise Failure(ValuesDiffer.of(trees))
         builds = [
-            self._array([found[place] for found in leaves], paths)
+            self._array([arrays[place] for arrays in leaves], paths)
             for place in range(len(leaves[0]))
         ]
         return lambda results: unflatten(trees[0], iter([build(results) for build in builds]))
 
-    def _array(self, column: Sequence[Array], paths: Sequence[Path]) -> Build:
+    def _array(self, column: Sequence[Array], paths: Sequence[Path]) -> Build[Array]:
         """Join arrays into one; a Failure if their types differ."""
         number = is_python_number(column)
         kind = kind_of(column)
@@ -592,7 +607,7 @@ class _Join:
 
         return build
 
-    def _code(self) -> Callable[[Sequence[Value]], Value]:
+    def _code(self) -> Build[Value]:
         """Join the codes of the outcomes."""
         codes = [
             path.outcome.code
@@ -612,36 +627,36 @@ class _Join:
         for number, path in enumerate(self.paths):
 
             def leaves(number: int = number, path: Path = path) -> list[Array]:
-                found: list[Array] = []
+                arrays: list[Array] = []
                 for column in self.columns:
-                    each, wanted = column.ends[number], column.type
-                    if each is None:  # the value is never read
-                        each = placeholder(path.block, wanted)
-                    found.append(at(each, wanted.dtype))
-                return found
+                    end, wanted = column.ends[number], column.type
+                    if end is None:  # the value is never read
+                        end = placeholder(path.block, wanted)
+                    arrays.append(at(end, wanted.dtype))
+                return arrays
 
             tree = TupleType(tuple([column.type for column in self.columns]))
             traced.append((path.block, path.at_end(leaves), tree))
         return bind_branches(self.here, predicate, traced[::-1])
 
 
-def _at_end(session: Session, value: Any, path: Path) -> Any:
+def _at_end(session: Session, value: Binding, path: Path) -> Binding:
     """Return a list, a dict or a tuple as at the end of a path."""
     container = container_of(session, value)
     return value if container is None else path.containers.get(container, value)
 
 
-def lengths_differ(column: Sequence[Any]) -> tuple[str, str] | None:
-    """Describe how two contents differ that cannot be joined; None if they can."""
+def lengths_differ(column: Sequence[Binding]) -> tuple[str, str] | None:
+    """Describe how two contents of one kind differ that cannot be joined; None if they can."""
     for other in column[1:]:
-        first: Any = column[0]
-        if is_dict(first):
+        first = column[0]
+        if is_dict(first) and is_dict(other):
             if [*first] != [*other]:
                 return keys_of(first), keys_of(other)
-        elif is_set(first):
+        elif is_set(first) and is_set(other):
             if first != other:
                 return f"a set of {counted(len(first))}", f"another of {len(other)}"
-        elif len(first) != len(other):
+        elif is_sequence(first) and is_sequence(other) and len(first) != len(other):
             kind = first.__class__.__name__
             return f"a {kind} of {counted(len(first))}", f"one of {len(other)}"
     return None
@@ -674,7 +689,7 @@ def silence(session: Session, container: Container) -> None:
                 frame.names[name] = POISON
 
 
-def _value_of(outcome: Outcome | Gives) -> Any:
+def _value_of(outcome: Outcome | Gives) -> Binding:
     """Return the value of an expression in a branch, or of a `return`."""
     assert isinstance(outcome, Gives | Return | Maybe)
     return outcome.value
@@ -738,8 +753,7 @@ def resumed(frame: Frame, node: ast.AST, outcome: Maybe, rest: Callable[[], Outc
     here = frame.here(node)
     code = outcome.code
     (on,) = here.bind(e.equal, (code, here.literal(ON, code.dtype)))
-    found: Outcome = fork(frame, node, on, (rest, stopped))
-    return found
+    return fork(frame, node, on, (rest, stopped))
 
 
 def after_step(frame: Frame, outcome: Outcome) -> Outcome:

@@ -12,8 +12,8 @@ from pscdsl._src.frontend.interpreter.branches import (
     are_given,
     placeholder,
 )
-from pscdsl._src.frontend.interpreter.containers import Container, adopt_all
-from pscdsl._src.frontend.interpreter.frames import Session, Unjoined
+from pscdsl._src.frontend.interpreter.containers import Container, Content, adopt_all
+from pscdsl._src.frontend.interpreter.frames import Binding, Session, Unjoined
 from pscdsl._src.frontend.interpreter.loop_lists import (
     Appended,
     values_of,
@@ -26,15 +26,9 @@ from pscdsl._src.frontend.interpreter.places import (
     load,
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
-from pscdsl._src.frontend.interpreter.state import (
-    MISSING,
-    Key,
-)
+from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing
 from pscdsl._src.frontend.trees import at, flatten, unflatten
-from pscdsl._src.frontend.values import (
-    POISON,
-    Array,
-)
+from pscdsl._src.frontend.values import POISON, Array, Place, Poison
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.program import Atom
 from pscdsl.typing.array_types import (
@@ -188,7 +182,7 @@ class Slot:
     """A carried name."""
 
     key: Key
-    before: Any
+    before: Binding | Missing
     """Its value before the loop; MISSING if it is first bound in the body."""
     leaves: list[Leaf]
     tree: Type | None
@@ -196,17 +190,19 @@ class Slot:
     """Whether the body may write to its array."""
     dropped: Sequence[Diagnostic] | None = None
     """The reason why it is not carried, if it is not: a step changes its type."""
-    form: Any = None
+    form: Place = None
     """A value with its structure."""
 
-    def value(self, leaves: Iterator[Any], session: Session, frozen: Frozen | None) -> Any:
+    def value(self, leaves: Iterator[Array], session: Session, frozen: Frozen | None) -> Place:
         """Return the name's value with these leaves."""
         assert self.tree is not None
-        value = rebuilt(self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen)))
+        value: Place = rebuilt(
+            self.form, self.tree, leaves, lambda leaf: Ref(Cell(session, leaf, frozen))
+        )
         adopt_all(session, value, frozen or Frozen("is what a step of the loop left"))
         return value
 
-    def left_out(self) -> Any:
+    def left_out(self) -> Unjoined | Poison:
         """Return the name's value if it is not carried."""
         return Unjoined(self.dropped) if self.dropped else POISON
 
@@ -217,7 +213,7 @@ class CarriedItems:
 
     name: str
     session: Session
-    form: Any
+    form: list[Any] | dict[Any, Any]
     """Its content before the loop."""
     leaves: list[Leaf]
     tree: Type
@@ -231,20 +227,20 @@ class CarriedItems:
         if isinstance(form, set):
             raise Failure(NotStatic(what=f"{name}, a set that a step changes,")).at(span)
         try:
-            found, tree = flatten(here, load(values_of(form)), name)
+            arrays, tree = flatten(here, load(values_of(form)), name)
         except Failure as failure:
             raise failure.at(span) from None
         leaves = [
-            Leaf.of(each, here.program.site(f"{name} {place}", span))
-            for place, each in enumerate(found)
+            Leaf.of(array, here.program.site(f"{name} {place}", span))
+            for place, array in enumerate(arrays)
         ]
         return cls(name, session, form, leaves, tree)
 
-    def content(self, leaves: Iterator[Any], frozen: Frozen) -> Any:
+    def content(self, leaves: Iterator[Array], frozen: Frozen) -> Content:
         """Return the content with these leaves."""
         session = self.session
 
-        def array(leaf: Any) -> Ref:
+        def array(leaf: Array) -> Ref:
             return Ref(Cell(session, leaf, frozen))
 
         values = rebuilt(values_of(self.form), self.tree, leaves, array)
@@ -276,20 +272,20 @@ class Learnt:
 class Carry:
     """The carry of a loop, as far as it is known."""
 
-    slots: dict[Key, Slot] = field(default_factory=dict[Any, Slot])
+    slots: dict[Key, Slot] = field(default_factory=dict[Key, Slot])
     cells: dict[Cell, Leaf] = field(default_factory=dict[Cell, Leaf])
     contents: dict[Container, CarriedItems] = field(default_factory=dict[Container, CarriedItems])
     """Lists and dicts from before the loop whose items a step changes."""
     appended: dict[Container, Appended] = field(default_factory=dict[Container, Appended])
     """Lists from before the loop to which each step appends, and which it does not read."""
-    frozen: dict[Cell | Container, Frozen] = field(default_factory=dict[Any, Frozen])
+    frozen: dict[Cell | Container, Frozen] = field(default_factory=dict[Cell | Container, Frozen])
     """Cells and containers from before the loop that a step shares."""
     local: dict[Key, None] = field(default_factory=dict[Key, None])
     """Names that only the body binds."""
     kinds: frozenset[int] = frozenset((ON,))
     """The codes of an outcome after a step."""
     returned: list[Leaf] = field(default_factory=list[Leaf])
-    returned_form: Any = MISSING
+    returned_form: Binding | Missing = MISSING
     returned_tree: Type = NONE
 
     @property
@@ -299,7 +295,7 @@ class Carry:
 
     def leaves(self) -> list[Leaf]:
         """Return the leaves of names, arrays, lists and dicts, in the order of the equation."""
-        found = [leaf for slot in self.slots.values() for leaf in slot.leaves]
-        found += self.cells.values()
-        found += [leaf for items in self.contents.values() for leaf in items.leaves]
-        return found
+        leaves = [leaf for slot in self.slots.values() for leaf in slot.leaves]
+        leaves += self.cells.values()
+        leaves += [leaf for items in self.contents.values() for leaf in items.leaves]
+        return leaves

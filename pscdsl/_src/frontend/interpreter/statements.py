@@ -517,10 +517,9 @@ def _forked(
     frame: Frame, node: ast.If, predicate: Value, body: list[ast.stmt], orelse: list[ast.stmt]
 ) -> Outcome:
     """Run both branches; the program takes one of them."""
-    outcome: Outcome = fork(
-        frame, node.test, predicate, (lambda: run(frame, body), lambda: run(frame, orelse))
+    return fork(
+        frame, node.test, predicate, (partial(run, frame, body), partial(run, frame, orelse))
     )
-    return outcome
 
 
 def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr | None) -> Outcome:
