@@ -10,6 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter.arrangements import arrangement
 from pscdsl._src.frontend.interpreter.containers import ContainerMethod
@@ -31,6 +33,8 @@ from pscdsl._src.frontend.modules.known import known_attribute
 from pscdsl._src.frontend.purity import by_python, is_closed, is_set, require_closed
 from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
+    AnyValue,
+    Array,
     EnumMember,
     External,
     Given,
@@ -38,6 +42,7 @@ from pscdsl._src.frontend.values import (
     MapValue,
     Marker,
     Once,
+    Place,
     RecordValue,
     StaticFunction,
     UnorderedView,
@@ -47,7 +52,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_short,
 )
-from pscdsl._src.ir.builder import Builder, Value, may_be_array, note_array
+from pscdsl._src.ir.builder import Builder, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.support.tracebacks import LIBRARY
@@ -56,57 +61,55 @@ from pscdsl.typing.codes.language import NoSuchAttribute, NotStatic
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType, is_dtype_name
-from pscdsl.typing.python_containers import is_constant, is_dict
+from pscdsl.typing.python_containers import NDArray, is_constant, is_dict
 
 
-def _library_module(frame: Frame, name: str) -> Any:
+def _library_module(frame: Frame, name: str) -> AnyValue:
     """Return `psc.stdlib.name`; a Failure if the library has no such module."""
     modules = sorted(path.stem for path in Path(LIBRARY).glob("[!_]*.py"))
     if name not in modules:
         owner = f"module `{LIBRARY_NAME}`"
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=tuple(modules)))
-    return frame.scope.library_module(name)
+    module: AnyValue = frame.scope.library_module(name)
+    return module
 
 
-def attribute(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
+def attribute(frame: Frame, node: ast.Attribute, value: AnyValue, name: str) -> AnyValue:
     """Return `value.name`; a Failure if it has no meaning."""
-    if is_constant(value) and frame.program is not None:
-        value = frame.here(node).constant(value)
     if is_constant(value):
-        return _of_constant(value, name)
+        if frame.program is None:
+            return _of_constant(value, name)
+        value = frame.here(node).constant(value)
     if isinstance(value, Number) or is_number(value):
         instead = f"`np.asarray({frame.source.text_of(node.value)})` is an array"
         raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, instead=instead))
-    if is_traced(value):
-        return _of_array(frame, node, value, name)
-    if isinstance(value, KnownModule):
-        if value.name == LIBRARY_NAME:
-            return _library_module(frame, name)
-        return known_attribute(value, name)
-    if isinstance(value, RecordValue):
-        return value.cls.attribute(frame.here(node), value, name)
-    if isinstance(value, RecordClass):
-        return value.class_attribute(name)
-    if isinstance(value, External | Marker):
-        found = MEANINGS.get(f"{value.name}.{name}")
-        if found is not None:
-            return found
-        if isinstance(value, Marker):
+    match value:
+        case Value() | Weak():
+            return _of_array(frame, node, value, name)
+        case KnownModule():
+            is_library = value.name == LIBRARY_NAME
+            return _library_module(frame, name) if is_library else known_attribute(value, name)
+        case RecordValue():
+            return value.cls.attribute(frame.here(node), value, name)
+        case RecordClass():
+            return value.class_attribute(name)
+        case External() | Marker() | StaticFunction() | Meaning() if (
+            qualified := f"{value.name}.{name}"
+        ) in MEANINGS:
+            return MEANINGS[qualified]
+        case Marker():
             raise Failure(NoSuchAttribute(owner=f"`{value.name}`", attribute=name))
-        if not value.library:
-            raise Failure(purity.external_value(value))
-        return External(f"{value.name}.{name}", value.why, library=True)
-    if isinstance(value, StaticFunction) and f"{value.name}.{name}" in MEANINGS:
-        return MEANINGS[f"{value.name}.{name}"]
-    if isinstance(value, Meaning):
-        found = MEANINGS.get(f"{value.name}.{name}")
-        if found is not None:
-            return found
-        if name == "at":
+        case External():
+            if not value.library:
+                raise Failure(purity.external_value(value))
+            return External(f"{value.name}.{name}", value.why, library=True)
+        case Meaning() if name == "at":
             raise Failure(purity.ufunc_at(value.name))
-    if isinstance(value, MapValue | VectorValue):
-        return _of_pyrsistent(value, name)
-    lookup = getattr(value, "lookup_attribute", None)
+        case MapValue() | VectorValue():
+            return _of_pyrsistent(value, name)
+        case _:
+            pass
+    lookup: Callable[[str], AnyValue] | None = getattr(value, "lookup_attribute", None)
     if lookup is not None:
         return lookup(name)
     try:
@@ -121,7 +124,7 @@ DATA: Final = frozenset("shape ndim size dtype itemsize nbytes".split())
 """Attributes of an array that do not depend on its elements."""
 
 
-def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -> Any:
+def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -> Place:
     """Return `owner.name` of a located array: a fact, a view or a method."""
     seen = owner.seen()
     if name in DATA:
@@ -134,18 +137,18 @@ def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -
     if name == "real" and not owner.type.dtype.is_complex:
         return owner
     found = attribute(frame, node, owner.load(), name)
-    if isinstance(owner, Ref) and name in ("real", "imag") and isinstance(found, Value):
-        if owner.type.dtype.is_complex:
+    if isinstance(owner, Ref) and is_traced(found):
+        if name in ("real", "imag") and isinstance(found, Value) and owner.type.dtype.is_complex:
             return owner.view(ComplexPart(name), found)
-    if isinstance(owner, Ref) and name in ("T", "mT"):
-        function = "numpy.transpose" if name == "T" else "numpy.matrix_transpose"
-        step = arrangement(function, owner.ndim, (), {})
-        if step is not None:
-            return owner.view(step, found)
+        if name in ("T", "mT"):
+            function = "numpy.transpose" if name == "T" else "numpy.matrix_transpose"
+            step = arrangement(function, owner.ndim, (), {})
+            if step is not None:
+                return owner.view(step, found)
     return shared(found, owner.cells(), f"`.{name}`")
 
 
-def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
+def _of_array(frame: Frame, node: ast.Attribute, value: Array, name: str) -> AnyValue:
     if purity.is_refused(name):
         raise Failure(purity.array_attribute(name, frame.source.text_of(node.value)))
     frame.here(node)
@@ -161,17 +164,19 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Any, name: str) -> Any:
     return note_array(found) if may_be_array(value) and is_traced(found) else found
 
 
-def _of_constant(value: Any, name: str) -> Any:
+def _of_constant(value: NDArray | np.generic[Any], name: str) -> AnyValue:
     """Return an attribute of a NumPy array at module level, as in NumPy."""
-    found = getattr(value, name, None) if name in methods.NAMES else None
+    found: AnyValue = getattr(value, name, None) if name in methods.NAMES else None
     if callable(found):
+        method: Callable[..., AnyValue] = found
 
-        def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+        def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+            del here
             if not all(is_closed(x) or isinstance(x, DType) for x in (*args, *kwargs.values())):
                 raise Failure(NotStatic(what=f"an argument of `{name}`"))
             plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
             named = {k: to_numpy(x) if isinstance(x, DType) else x for k, x in kwargs.items()}
-            return found(*plain, **named)
+            return method(*plain, **named)
 
         return StaticFunction(name, apply)
     if found is None:
@@ -179,13 +184,13 @@ def _of_constant(value: Any, name: str) -> Any:
     return found
 
 
-def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
+def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> AnyValue:
     """Return a method of a PMap or a PVector, or the value of a key as an attribute."""
     methods = MAP if isinstance(value, MapValue) else VECTOR
     if name in methods:
         method = methods[name]
 
-        def apply(here: Builder, *args: Any) -> Any:
+        def apply(here: Builder, *args: AnyValue) -> AnyValue:
             del here
             return method(value, *args)
 
@@ -195,30 +200,31 @@ def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> Any:
     raise Failure(NoSuchAttribute(owner=describe(value), attribute=name, known=tuple(methods)))
 
 
-def _text_key(key: Any) -> str:
+def _text_key(key: AnyValue) -> str:
     if not isinstance(key, str):
         raise Failure(NotStatic(what=f"{describe(key)} as a key of a PMap"))
     return key
 
 
-def _updated(value: MapValue, other: Any, /) -> MapValue:
-    items: Any = other.items if isinstance(other, MapValue) else other
+def _updated(value: MapValue, other: AnyValue, /) -> MapValue:
+    items = other.items if isinstance(other, MapValue) else other
     if not is_dict(items):
         raise Failure(NotStatic(what=f"`update` with {describe(other)}"))
     return MapValue({**value.items, **{_text_key(key): each for key, each in items.items()}})
 
 
-def _without(value: MapValue, key: Any, /, *, there: bool = False) -> MapValue:
-    if there and _text_key(key) not in value.items:
-        raise Failure(NoSuchItem(found=describe(value), index=key, reason="no such key"))
-    return MapValue({k: v for k, v in value.items.items() if k != _text_key(key)})
+def _without(value: MapValue, key: AnyValue, /, *, there: bool = False) -> MapValue:
+    text = _text_key(key)
+    if there and text not in value.items:
+        raise Failure(NoSuchItem(found=describe(value), index=text, reason="no such key"))
+    return MapValue({name: item for name, item in value.items.items() if name != text})
 
 
-def _with_item(value: MapValue, key: Any, item: Any, /) -> MapValue:
+def _with_item(value: MapValue, key: AnyValue, item: AnyValue, /) -> MapValue:
     return MapValue({**value.items, _text_key(key): item})
 
 
-def _item(value: MapValue, key: Any, default: Any = None, /) -> Any:
+def _item(value: MapValue, key: AnyValue, default: AnyValue = None, /) -> AnyValue:
     return value.items.get(_text_key(key), default)
 
 
@@ -234,15 +240,15 @@ def _pairs(value: MapValue, /) -> View:
     return _view_of("the items of a PMap", list(value.items.items()))
 
 
-def _longer(value: VectorValue, item: Any, /) -> VectorValue:
+def _longer(value: VectorValue, item: AnyValue, /) -> VectorValue:
     return VectorValue((*value.items, item))
 
 
-def _extended(value: VectorValue, items: Any, /) -> VectorValue:
+def _extended(value: VectorValue, items: AnyValue, /) -> VectorValue:
     return VectorValue((*value.items, *items_of(items)))
 
 
-def _placed(value: VectorValue, index: Any, item: Any, /) -> VectorValue:
+def _placed(value: VectorValue, index: AnyValue, item: AnyValue, /) -> VectorValue:
     items = list(value.items)
     if index.__class__ is not int or not -len(items) <= index < len(items):
         found = describe(index)
@@ -251,11 +257,11 @@ def _placed(value: VectorValue, index: Any, item: Any, /) -> VectorValue:
     return VectorValue(tuple(items))
 
 
-def _view_of(kind: str, items: list[Any]) -> View:
+def _view_of(kind: str, items: list[AnyValue]) -> View:
     return View(kind, items) if len(items) < 2 else UnorderedView(kind, items)
 
 
-MAP: dict[str, Callable[..., Any]] = {
+MAP: dict[str, Callable[..., AnyValue]] = {
     "set": _with_item,
     "update": _updated,
     "remove": functools.partial(_without, there=True),
@@ -265,17 +271,17 @@ MAP: dict[str, Callable[..., Any]] = {
     "values": _values,
     "items": _pairs,
 }
-VECTOR: dict[str, Callable[..., Any]] = {
+VECTOR: dict[str, Callable[..., AnyValue]] = {
     "append": _longer,
     "extend": _extended,
     "set": _placed,
 }
 
 
-def _method(value: Any, name: str) -> ContainerMethod:
+def _method(value: AnyValue, name: str) -> ContainerMethod:
     """Return a method of a Python value; for closed arguments it is CPython's."""
 
-    def apply(here: Builder, *args: Any, **kwargs: Any) -> Any:
+    def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         walks = name == "join" or is_set(value)
         given = [tuple(x.take()) if walks and isinstance(x, Once) else x for x in args]
         rule = RULES.get((value.__class__, name))
@@ -284,26 +290,26 @@ def _method(value: Any, name: str) -> ContainerMethod:
         require_closed(f"what `{name}` is given", value, *given, *kwargs.values())
         if isinstance(value, str):
             require_short(name, value, given, kwargs)
-        found = by_python(name, getattr(value, name), given, kwargs)
+        found: AnyValue = by_python(name, getattr(value, name), given, kwargs)
         return found
 
     hands_on = Given.FOLLOWED if name in _FOLLOWED else Given.HELD
     return ContainerMethod(name, apply, name == "join", hands_on, name == "copy", owner=value)
 
 
-def _get(value: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
+def _get(value: dict[Any, AnyValue], key: AnyValue, default: AnyValue = None, /) -> AnyValue:
     found = found_key(key, value)
     return default if found is MISSING else value[found]
 
 
-def _view(name: str) -> Callable[..., Any]:
-    def view(value: dict[Any, Any], /) -> View:
+def _view(name: str) -> Callable[[dict[Any, AnyValue]], View]:
+    def view(value: dict[Any, AnyValue], /) -> View:
         return View(f"the {name} of a dict", [*getattr(value, name)()])
 
     return view
 
 
-RULES: dict[tuple[type, str], Callable[..., Any]] = {
+RULES: dict[tuple[type, str], Callable[..., AnyValue]] = {
     (dict, "get"): _get,
     **{(kind, "index"): place for kind in (tuple, list)},
     **{(kind, "count"): times for kind in (tuple, list)},
@@ -337,15 +343,14 @@ PROPERTIES: dict[type, frozenset[str]] = {
 }
 
 
-def _of_static(value: Any, name: str, owner: str) -> Any:
+def _of_static(value: AnyValue, name: str, owner: str) -> AnyValue:
     refusal = purity.static_attribute(value, name, owner)
     if refusal is not None:
         raise Failure(refusal)
     kind: type[Any] = value.__class__
     if name in METHODS.get(kind, ()):
         return _method(value, name)
-    if name in PROPERTIES.get(kind, ()):
-        return getattr(value, name)
+    holder = value
     if isinstance(value, DType) and name in ("char", "itemsize", "kind", "name"):
         module, _, last = owner.rpartition(".")
         if module and (is_dtype_name(last) or isinstance(MEANINGS.get(f"numpy.{last}"), DType)):
@@ -353,10 +358,12 @@ def _of_static(value: Any, name: str, owner: str) -> Any:
             raise Failure(
                 NoSuchAttribute(owner=f"the class `{owner}`", attribute=name, instead=instead)
             )
-        return getattr(to_numpy(value), name)
-    if isinstance(value, Enum | EnumMember) and name in ("name", "value"):
-        return getattr(value, name)
-    static = getattr(value, "STATIC_ATTRIBUTES", ())
-    if name in static:
-        return getattr(value, name)
-    raise Failure(NoSuchAttribute(owner=describe(value), attribute=name))
+        holder = to_numpy(value)
+    elif not (
+        name in PROPERTIES.get(kind, ())
+        or (name in ("name", "value") and isinstance(value, Enum | EnumMember))
+        or name in getattr(value, "STATIC_ATTRIBUTES", ())
+    ):
+        raise Failure(NoSuchAttribute(owner=describe(value), attribute=name))
+    found: AnyValue = getattr(holder, name)
+    return found
