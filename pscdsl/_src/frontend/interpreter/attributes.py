@@ -297,13 +297,13 @@ def _method(value: AnyValue, name: str) -> ContainerMethod:
     return ContainerMethod(name, apply, name == "join", hands_on, name == "copy", owner=value)
 
 
-def _get(value: dict[Any, AnyValue], key: AnyValue, default: AnyValue = None, /) -> AnyValue:
+def _get(value: dict[AnyValue, AnyValue], key: AnyValue, default: AnyValue = None, /) -> AnyValue:
     found = found_key(key, value)
     return default if found is MISSING else value[found]
 
 
-def _view(name: str) -> Callable[[dict[Any, AnyValue]], View]:
-    def view(value: dict[Any, AnyValue], /) -> View:
+def _view(name: str) -> Callable[[dict[AnyValue, AnyValue]], View]:
+    def view(value: dict[AnyValue, AnyValue], /) -> View:
         return View(f"the {name} of a dict", [*getattr(value, name)()])
 
     return view

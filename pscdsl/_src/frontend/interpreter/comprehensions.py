@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.frontend.interpreter import operators, special_methods
 from pscdsl._src.frontend.interpreter.calls import AT_ONCE
@@ -69,7 +69,7 @@ def generator(
 
 def set_comprehension(
     frame: Frame, node: ast.SetComp, elt: ast.expr, generators: list[ast.comprehension]
-) -> set[Any]:
+) -> set[AnyValue]:
     """Evaluate `{elt for …}`."""
     from pscdsl._src.frontend.interpreter.expressions import read, set_of
 
@@ -86,7 +86,7 @@ def dict_comprehension(
     key: ast.expr,
     value: ast.expr | None,
     generators: list[ast.comprehension],
-) -> dict[Any, Place]:
+) -> dict[AnyValue, AnyValue]:
     """Evaluate `{key: value for …}`, or `{**key for …}` of Python 3.15, which has no `value`."""
     from pscdsl._src.frontend.interpreter.expressions import locate, put, put_all, read
 

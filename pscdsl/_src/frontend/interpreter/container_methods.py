@@ -7,16 +7,17 @@ the copy then replaces the container's content. An exception of Python is a find
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from pscdsl._src.frontend.interpreter.containers import (
     CHANGE,
     OUTSIDE,
     Container,
     ContainerMethod,
+    Content,
     Traversal,
     changeable,
     containers_in,
@@ -41,19 +42,25 @@ from pscdsl._src.frontend.purity import (
 )
 from pscdsl._src.frontend.values import (
     MAX_ITEMS,
+    AnyValue,
     Applicable,
     MapValue,
+    Place,
     describe,
     is_traced,
 )
+from pscdsl._src.ir.builder import Builder
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic, Unsupported
 from pscdsl.typing.codes.language_evaluation import NoSuchItem, TooLarge
 from pscdsl.typing.codes.purity import Mutation, SetOrder
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice
 
-Operation: TypeAlias = Callable[..., Any]
+Operation: TypeAlias = "Callable[..., Place]"
 """An operation that changes a content, called with `(session, content, *arguments)`."""
+Items: TypeAlias = "list[Place] | dict[AnyValue, Place]"
+"""The content of a list or a dict."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class Changing(ContainerMethod):
 
     operation: Operation | None = None
 
-    def change(self, here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def change(self, here: Builder, args: Sequence[Place], kwargs: Mapping[str, Place]) -> Place:
         """Call the method with references."""
         assert self.operation is not None
         what = f"{self.owner.__class__.__name__}.{self.name}"
@@ -89,12 +96,15 @@ def named(failure: Failure, what: str, rewrite: str = "") -> Failure:
     return Failure(*map(of, failure.diagnostics))
 
 
-def changed(session: Session, value: Any, operation: Operation, *args: Any, **kwargs: Any) -> Any:
+def changed(
+    session: Session, value: Place, operation: Operation, *args: Place, **kwargs: Place
+) -> Place:
     """Change a list, a dict or a set; a Failure if others hold it, or Python raises."""
     container = changeable(session, value)
     if operation is append:
-        return _appended(session, container, *args, **kwargs)
-    content: Any = container.content()
+        _appended(session, container, *args, **kwargs)
+        return None
+    content = container.content()
     before = len(content)
     spot = _spot(content, operation, args)
     reads = operation in _READING or (operation is set_item and is_slice(args[0]))
@@ -109,7 +119,7 @@ def changed(session: Session, value: Any, operation: Operation, *args: Any, **kw
     return result
 
 
-def _appended(session: Session, container: Container, item: Any, /) -> None:
+def _appended(session: Session, container: Container, item: Place, /) -> None:
     """Execute `items.append(item)` without a copy of the list."""
     if len(container.value) >= MAX_ITEMS:
         raise Failure(TooLarge(what=f"a list of more than {MAX_ITEMS} items"))
@@ -118,7 +128,7 @@ def _appended(session: Session, container: Container, item: Any, /) -> None:
     container.extend([item])
 
 
-def _admit(session: Session, container: Container, given: Any) -> None:
+def _admit(session: Session, container: Container, given: Place) -> None:
     """Count the stored value; a Failure if the container would hold itself."""
     session.made(given)
     if any(each is container for each in containers_in(session, given)):
@@ -139,21 +149,20 @@ def _hidden(container: Container) -> Generator[None]:
         container.fill(content)
 
 
-def _spot(content: Any, operation: Operation, args: Sequence[Any]) -> int | None:
+def _spot(content: Content, operation: Operation, args: Sequence[Place]) -> int | None:
     """Return the position of the item that an operation replaces; None if it is a new item."""
     if operation is not set_item:
         return None
-    if is_dict(content):
-        keys = [*content]
-        found = found_key(args[0], content) if not is_traced(args[0]) else MISSING
-        return None if found is MISSING else keys.index(found)
     index = args[0]
+    if is_dict(content):
+        found = MISSING if is_traced(index) else found_key(index, content)
+        return None if found is MISSING else [*content].index(found)
     if not isinstance(index, int):
         return None
     return index + len(content) if index < 0 else index
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Place) -> list[Place]:
     """Return the items that a method reads, in order; rows of an array are views."""
     if isinstance(value, Located) and value.ndim:
         count = value.type.shape[0]
@@ -162,7 +171,7 @@ def _listed(value: Any) -> list[Any]:
     return [*items_of(value)]
 
 
-def _python(what: str, function: Callable[..., Any], *args: Any) -> Any:
+def _python(what: str, function: Callable[..., T], *args: AnyValue) -> T:
     """Apply a CPython function; an exception becomes a finding."""
     return by_python(what, function, args, sets=Sets.UNORDERED, walks=False)
 
@@ -170,24 +179,24 @@ def _python(what: str, function: Callable[..., Any], *args: Any) -> Any:
 # Lists.
 
 
-def append(session: Session, content: list[Any], item: Any, /) -> None:
+def append(session: Session, content: list[Place], item: Place, /) -> None:
     """Execute `items.append(item)`."""
     del session
     content.append(item)
 
 
-def extend(session: Session, content: list[Any], items: Any, /) -> None:
+def extend(session: Session, content: list[Place], items: Place, /) -> None:
     """Execute `items.extend(others)` or `items += others`."""
     del session
     content.extend(_listed(items))
 
 
-def _insert(session: Session, content: list[Any], index: Any, item: Any, /) -> None:
+def _insert(session: Session, content: list[Place], index: Place, item: Place, /) -> None:
     del session
     _python("list.insert", content.insert, _index(index, content), item)
 
 
-def _index(index: Any, content: Any) -> Any:
+def _index(index: Place, content: Content) -> AnyValue:
     """Return a known index; a Failure if it is unknown."""
     if is_traced(index) or isinstance(index, Located):
         reason = "which item of a Python list it is has to be known while checking"
@@ -199,29 +208,31 @@ def _index(index: Any, content: Any) -> Any:
     return index
 
 
-def _pop(session: Session, content: list[Any], index: Any = -1, /) -> Any:
+def _pop(session: Session, content: list[Place], index: Place = -1, /) -> Place:
     del session
     return _python("list.pop", content.pop, _index(index, content))
 
 
-def _remove(session: Session, content: list[Any], item: Any, /) -> None:
+def _remove(session: Session, content: list[Place], item: Place, /) -> None:
     del session
     del content[place(load(content), load(item))]
 
 
-def _clear(session: Session, content: Any) -> None:
+def _clear(session: Session, content: Content) -> None:
     del session
     content.clear()
 
 
-def _reverse(session: Session, content: list[Any]) -> None:
+def _reverse(session: Session, content: list[Place]) -> None:
     del session
     content.reverse()
 
 
-def _sort(session: Session, content: list[Any], *, key: Any = None, reverse: Any = False) -> None:
+def _sort(
+    session: Session, content: list[Place], *, key: Place = None, reverse: Place = False
+) -> None:
     require_closed("the `reverse` of `sort`", reverse)
-    keys: list[Any] = load(content)
+    keys = load(content)
     if key is not None:
         if not isinstance(key, Applicable):
             raise Failure(NotCallable(found=describe(key)))
@@ -230,14 +241,14 @@ def _sort(session: Session, content: list[Any], *, key: Any = None, reverse: Any
         keys = [key.apply(program.current, (each,), {}) for each in keys]
     require_closed("the order in which `sort` puts its items", *keys)
     options = {"key": keys.__getitem__, "reverse": reverse}
-    order = by_python("list.sort", sorted, (range(len(content)),), options)
-    content[:] = [content[place] for place in order]
+    order: list[int] = by_python("list.sort", sorted, (range(len(content)),), options)
+    content[:] = [content[index] for index in order]
 
 
 # Items and slices.
 
 
-def set_item(session: Session, content: Any, index: Any, item: Any, /) -> None:
+def set_item(session: Session, content: Items, index: Place, item: Place, /) -> None:
     """Execute `items[index] = item` for a list or a dict."""
     del session
     if is_dict(content):
@@ -250,7 +261,7 @@ def set_item(session: Session, content: Any, index: Any, item: Any, /) -> None:
     _python("a store into a list", content.__setitem__, _index(index, content), item)
 
 
-def delete_item(session: Session, content: Any, index: Any, /) -> None:
+def delete_item(session: Session, content: Items, index: Place, /) -> None:
     """Execute `del items[index]` for a list or a dict."""
     del session
     if is_dict(content):
@@ -259,15 +270,15 @@ def delete_item(session: Session, content: Any, index: Any, /) -> None:
     _python("`del` of an item", content.__delitem__, _index(index, content))
 
 
-def _key(key: Any) -> Any:
+def _key(key: Place) -> AnyValue:
     if is_traced(key) or isinstance(key, Located):
         raise Failure(NotStatic(what="a key of a dict"))
     return key
 
 
-def _there(content: Mapping[Any, Any], key: Any) -> Any:
+def _there(content: Mapping[AnyValue, Place], key: Place) -> AnyValue:
     """Return the equal key of a dict; a Failure if there is none."""
-    found = found_key(_key(key), content)
+    found: AnyValue = found_key(_key(key), content)
     if found is MISSING:
         raise Failure(NoSuchItem(found="a dict", index=describe(key), reason="no such key"))
     return found
@@ -276,10 +287,13 @@ def _there(content: Mapping[Any, Any], key: Any) -> Any:
 # Dicts.
 
 
-def update(session: Session, content: dict[Any, Any], other: Any = (), /, **items: Any) -> None:
+def update(
+    session: Session, content: dict[AnyValue, Place], other: Place = (), /, **items: Place
+) -> None:
     """Execute `d.update(other)` or `d |= other`."""
+    pairs: Iterable[Sequence[Place]]
     if isinstance(other, MapValue):
-        pairs: Any = other.items.items()
+        pairs = other.items.items()
     elif is_dict(other):
         pairs = list(other.items())
     else:
@@ -291,8 +305,8 @@ def update(session: Session, content: dict[Any, Any], other: Any = (), /, **item
 
 
 def _set_default(
-    session: Session, content: dict[Any, Any], key: Any, default: Any = None, /
-) -> Any:
+    session: Session, content: dict[AnyValue, Place], key: Place, default: Place = None, /
+) -> Place:
     found = found_key(_key(key), content)
     if found is MISSING:
         set_item(session, content, key, default)
@@ -300,7 +314,9 @@ def _set_default(
     return content[found]
 
 
-def _take(session: Session, content: dict[Any, Any], key: Any, /, *default: Any) -> Any:
+def _take(
+    session: Session, content: dict[AnyValue, Place], key: Place, /, *default: Place
+) -> Place:
     del session
     if len(default) > 1:
         raise Failure(BadArguments(function="dict.pop", problem="takes a key and a default"))
@@ -309,7 +325,7 @@ def _take(session: Session, content: dict[Any, Any], key: Any, /, *default: Any)
     return content.pop(_there(content, key))
 
 
-def _take_last(session: Session, content: dict[Any, Any]) -> Any:
+def _take_last(session: Session, content: dict[AnyValue, Place]) -> Place:
     del session
     return _python("dict.popitem", content.popitem)
 
@@ -317,7 +333,7 @@ def _take_last(session: Session, content: dict[Any, Any]) -> Any:
 # Sets of closed values, and of values that are equal only to themselves.
 
 
-def _members(value: Any) -> list[Any]:
+def _members(value: Place) -> list[AnyValue]:
     found = [*value] if is_set(value) else _listed(value)
     for each in found:
         if is_traced(each) or isinstance(each, Located):
@@ -325,14 +341,14 @@ def _members(value: Any) -> list[Any]:
     return [require_key(meant(each)) for each in found]
 
 
-def _add(session: Session, content: set[Any], item: Any, /) -> None:
+def _add(session: Session, content: set[AnyValue], item: Place, /) -> None:
     del session
     (item,) = _members((item,))
     if found_key(item, content) is MISSING:
         content.add(item)
 
 
-def _discard(session: Session, content: set[Any], item: Any, /) -> None:
+def _discard(session: Session, content: set[AnyValue], item: Place, /) -> None:
     del session
     (item,) = _members((item,))
     found = found_key(item, content)
@@ -340,25 +356,25 @@ def _discard(session: Session, content: set[Any], item: Any, /) -> None:
         content.discard(found)
 
 
-def _remove_member(session: Session, content: set[Any], item: Any, /) -> None:
+def _remove_member(session: Session, content: set[AnyValue], item: Place, /) -> None:
     (member,) = _members((item,))
     if found_key(member, content) is MISSING:
         raise Failure(NoSuchItem(found="a set", index=describe(item), reason="no such item"))
     _discard(session, content, item)
 
 
-def _pop_member(session: Session, content: set[Any]) -> None:
+def _pop_member(session: Session, content: set[AnyValue]) -> None:
     del session, content
     raise Failure(SetOrder())
 
 
-def _add_all(session: Session, content: set[Any], /, *others: Any) -> None:
+def _add_all(session: Session, content: set[AnyValue], /, *others: Place) -> None:
     for other in others:
         for item in _members(other):
             _add(session, content, item)
 
 
-def _keep(session: Session, content: set[Any], /, *others: Any) -> None:
+def _keep(session: Session, content: set[AnyValue], /, *others: Place) -> None:
     for other in others:
         wanted = set(_members(other))
         for item in [*content]:
@@ -366,13 +382,13 @@ def _keep(session: Session, content: set[Any], /, *others: Any) -> None:
                 _discard(session, content, item)
 
 
-def _drop(session: Session, content: set[Any], /, *others: Any) -> None:
+def _drop(session: Session, content: set[AnyValue], /, *others: Place) -> None:
     for other in others:
         for item in _members(other):
             _discard(session, content, item)
 
 
-def _toggle(session: Session, content: set[Any], other: Any, /) -> None:
+def _toggle(session: Session, content: set[AnyValue], other: Place, /) -> None:
     for item in dict.fromkeys(_members(other)):
         there = found_key(item, content) is not MISSING
         (_discard if there else _add)(session, content, item)
@@ -408,7 +424,7 @@ METHODS: Final[dict[tuple[type, str], Operation]] = {
 """The methods that change their container."""
 
 
-def changing_method(session: Session, owner: Any, name: str) -> Changing | None:
+def changing_method(session: Session, owner: Place, name: str) -> Changing | None:
     """Return the method of a list, a dict or a set that changes it; None if there is none."""
     operation = METHODS.get((owner.__class__, name))
     if operation is None or session.program is None:
@@ -416,7 +432,7 @@ def changing_method(session: Session, owner: Any, name: str) -> Changing | None:
     return Changing(name, operation, owner=owner, operation=operation)
 
 
-def _repeat(session: Session, content: list[Any], count: Any, /) -> None:
+def _repeat(session: Session, content: list[Place], count: Place, /) -> None:
     del session
     require_bounded("Mult", content, count)
     if count.__class__ is not int:
@@ -425,7 +441,7 @@ def _repeat(session: Session, content: list[Any], count: Any, /) -> None:
 
 
 def _of_sets(operation: Operation) -> Operation:
-    def apply(session: Session, content: set[Any], other: Any, /) -> None:
+    def apply(session: Session, content: set[AnyValue], other: Place, /) -> None:
         if not is_set(other):
             raise Failure(BadArguments(function="an operator on sets", problem="takes a set"))
         operation(session, content, other)
@@ -433,7 +449,7 @@ def _of_sets(operation: Operation) -> Operation:
     return apply
 
 
-def _merge(session: Session, content: dict[Any, Any], other: Any, /) -> None:
+def _merge(session: Session, content: dict[AnyValue, Place], other: Place, /) -> None:
     if not (is_dict(other) or is_sequence(other)):
         raise Failure(BadArguments(function="|=", problem="takes a dict, or pairs"))
     update(session, content, other)
