@@ -17,7 +17,7 @@ from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import decorated
 from pscdsl._src.frontend.purity import external_use, external_value, hashable, is_closed
 from pscdsl._src.frontend.text.source import with_defaults
-from pscdsl._src.frontend.values import EnumMember, External, Here, StaticFunction
+from pscdsl._src.frontend.values import Builtin, EnumMember, External, Here, StaticFunction
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.diagnostics import Failure
@@ -598,7 +598,7 @@ def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
         function = evaluate(_quiet(frame), factory)
         if isinstance(function, External):
             raise Failure(external_use(function))
-        if getattr(function, "name", "") not in FACTORIES:
+        if not isinstance(function, Builtin) or function.name not in FACTORIES:
             what, rewrite = (
                 "this `default_factory`",
                 "a default, or a function that makes the record",

@@ -123,6 +123,10 @@ AnyValue: TypeAlias = Union[
 """Any value of an expression, after views of arrays were loaded."""
 Place: TypeAlias = "AnyValue | Located"
 """Any value of an expression that may be stored into: a view of an array is not loaded yet."""
+Args: TypeAlias = "Sequence[Place]"
+"""The arguments of a call by position, before views are loaded."""
+Kwargs: TypeAlias = "Mapping[str, Place]"
+"""The arguments of a call by keyword, before views are loaded."""
 
 
 @runtime_checkable

@@ -29,6 +29,7 @@ from pscdsl._src.frontend.interpreter.expressions import (
     loaded,
     locate,
     read,
+    view_at,
 )
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import PARAMETER, elements
@@ -106,7 +107,7 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
         index = condition(here, index)
     parts = computed_slices.split(owner, index)
     if parts is not None:
-        owner, index = item_of(frame, target, owner, parts[0]), parts[1]
+        owner, index = view_at(frame, target, owner, parts[0]), parts[1]
     index = computed_slices.as_mask(here, owner, index)
     try:
         owner, index = before_mask(frame, target, owner, index)
@@ -402,7 +403,7 @@ def _update_item(
         known = condition(here, known)
     parts = computed_slices.split(owner, known)
     if parts is not None:
-        owner, index = item_of(frame, target, owner, parts[0]), parts[1]
+        owner, index = view_at(frame, target, owner, parts[0]), parts[1]
         known = index
     known = computed_slices.as_mask(here, owner, known)
     owner, known = before_mask(frame, target, owner, known)

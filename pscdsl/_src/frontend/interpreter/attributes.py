@@ -250,7 +250,7 @@ def _extended(value: VectorValue, items: AnyValue, /) -> VectorValue:
 
 def _placed(value: VectorValue, index: AnyValue, item: AnyValue, /) -> VectorValue:
     items = list(value.items)
-    if index.__class__ is not int or not -len(items) <= index < len(items):
+    if type(index) is not int or not -len(items) <= index < len(items):
         found = describe(index)
         raise Failure(NoSuchItem(found="a PVector", index=found, reason=f"it has {len(items)}"))
     items[index] = item

@@ -6,6 +6,7 @@ import ast
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -53,18 +54,22 @@ from pscdsl._src.frontend.interpreter.whole_rows import elements_meant
 from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.purity import is_closed
 from pscdsl._src.frontend.size_numbers import Number
-from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     POISON,
     PYTHON_DTYPES,
+    AnyValue,
     Applicable,
+    Args,
+    Array,
     Builtin,
     External,
     Given,
+    Kwargs,
     MapValue,
     Marker,
     Once,
+    Place,
     Poison,
     Poisoned,
     StaticFunction,
@@ -73,7 +78,7 @@ from pscdsl._src.frontend.values import (
     is_poisoned,
     is_traced,
 )
-from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note_array
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Var
 from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
@@ -100,6 +105,7 @@ from pscdsl.typing.python_containers import (
     is_dtype,
     is_known_array,
     is_scalar,
+    is_sequence,
     is_tuple,
 )
 
@@ -112,29 +118,28 @@ def call(
     func: ast.expr,
     args: Sequence[ast.expr],
     keywords: Sequence[ast.keyword],
-) -> Any:
+) -> Place:
     """Evaluate a call."""
     # The import is here since calls and their arguments are expressions.
     from pscdsl._src.frontend.interpreter.expressions import (
-        evaluate_used,
+        evaluate,
         locate,
         locate_in_place,
-        locate_used,
     )
 
     began = frame.session.cells
-    function = locate_used(frame, func)
-    argument: Callable[[Frame, ast.expr], Any] = locate
+    function = locate(frame, func, used=True)
+    argument: Callable[[Frame, ast.expr], Place] = locate
     if isinstance(function, Builtin) and function.consumes:
         argument = locate_in_place
     elif isinstance(function, External) and function.name not in STORING:
-        argument = evaluate_used
+        argument = partial(evaluate, used=True)
     elif isinstance(function, Builtin) and function.name == "builtins.isinstance":
         argument = _class
-    values: list[Any] = []
+    values: list[Place] = []
     nodes: list[ast.expr] = []
     session = frame.session
-    lazy: list[tuple[Any, int]] = []
+    lazy: list[tuple[Place, int]] = []
     """The lazy arguments, each with the number of stores when it was evaluated."""
     for each in args:
         if isinstance(each, ast.Starred):
@@ -148,20 +153,22 @@ def call(
             nodes.append(each)
             if is_lazy(value):
                 lazy.append((value, session.stores - session.unseen_stores))
-    named: dict[str, Any] = {}
+    named: dict[str, Place] = {}
     for keyword in keywords:
         value = (locate if keyword.arg is None else argument)(frame, keyword.value)
         given = {keyword.arg: value} if keyword.arg is not None else _unpacked(value)
-        for name, each in given.items():
+        for name, item in given.items():
             if name in named:
                 problem = f"got two values for argument '{name}'"
-                raise Failure(BadArguments(function=described(function), problem=problem))
-            named[name] = each
+                called = str(getattr(function, "name", describe(function)))
+                raise Failure(BadArguments(function=called, problem=problem))
+            named[name] = item
     for value, stores in lazy:
         if session.stores - session.unseen_stores != stores:
-            raise Failure(StaleView(by=value.description(), items=True))
-    if isinstance(function, External) and not _is_store(function, values):
-        raise Failure(purity.external_use(function))  # for any arguments
+            raise Failure(StaleView(by=describe(value), items=True))
+    if isinstance(function, External):
+        if function.name not in STORING or not values or not isinstance(values[0], Located):
+            raise Failure(purity.external_use(function))
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
     if isinstance(function, Meaning) and function.name.startswith("scipy."):
@@ -193,8 +200,8 @@ def call(
 
 def _overwriting(
     function: Meaning,
-    given: Sequence[tuple[Any, ast.expr]],
-    named: Mapping[str, Any],
+    given: Sequence[tuple[Place, ast.expr]],
+    named: Mapping[str, Place],
     keywords: Sequence[ast.keyword],
     began: int,
 ) -> list[str]:
@@ -219,48 +226,40 @@ def _overwriting(
 def _unshared(
     frame: Frame,
     node: ast.Call,
-    function: Any,
-    values: Sequence[Any],
-    result: Any,
+    function: AnyValue,
+    values: Args,
+    result: Place,
     origin: tuple[ast.expr, int, int],
-) -> Any:
+) -> Place:
     """Return the result of a call, with new memory if nothing else refers to the argument's array.
 
     `np.linspace(0, 1, 6).reshape(2, 3)` may be a view or a copy, without a visible difference.
     `origin` is the expression of the array, and the numbers of cells before it was made and before
     the call.
     """
-    if not isinstance(function, Meaning | BoundArrayMethod) or not isinstance(result, Located):
+    if not isinstance(result, Located):
         return result
-    if isinstance(function, Meaning) and not function.name.startswith("numpy."):
-        return result
+    given: Place
+    result_of: Callable[[Sequence[Place], Mapping[str, Place]], Results]
+    match function:
+        case BoundArrayMethod():
+            given, result_of = function.owner, partial(methods.result_of, function.name)
+        case Meaning() if function.name.startswith("numpy."):
+            given, result_of = values[0] if values else None, function.result_of
+        case _:
+            return result
     place, began, before = origin
-    given = (
-        function.owner if isinstance(function, BoundArrayMethod) else values[0] if values else None
-    )
     if isinstance(given, Ref) and not given.steps:
         cell = given.cell
-        if cell.maker is place and cell.serial > began and cell.frozen is None:
-            if _keeps_elements(function, given):
-                result = with_cells(frame.session, result.load(), scalars=False)
+        alone = cell.maker is place and cell.serial > began and cell.frozen is None
+        if alone and result_of([given], {}) is Result.SAME_ELEMENTS:
+            result = with_cells(frame.session, result.load(), scalars=False)
     if isinstance(result, Ref) and not result.steps and result.cell.serial > before:
         result.cell.maker = node
     return result
 
 
-def _keeps_elements(function: Meaning | BoundArrayMethod, given: Ref) -> bool:
-    """Return whether the result has the elements of the array, each once."""
-    if isinstance(function, BoundArrayMethod):
-        return methods.result_of(function.name, [given], {}) is Result.SAME_ELEMENTS
-    return function.result_of([given], {}) is Result.SAME_ELEMENTS
-
-
-def _is_store(function: External, values: Sequence[Any]) -> bool:
-    """Return whether this call of a NumPy function writes to an array argument."""
-    return function.name in STORING and len(values) > 0 and isinstance(values[0], Located)
-
-
-def _class(frame: Frame, node: ast.expr) -> Any:
+def _class(frame: Frame, node: ast.expr) -> AnyValue:
     """Evaluate an argument of `isinstance`: no value is an instance of an unknown class."""
     # The import is here since calls and their arguments are expressions.
     from pscdsl._src.frontend.interpreter.expressions import evaluate
@@ -273,7 +272,7 @@ def _class(frame: Frame, node: ast.expr) -> Any:
         session.classes = before
 
 
-def _unpacked(value: Any) -> dict[str, Any]:
+def _unpacked(value: Place) -> dict[str, Place]:
     """Return the keyword arguments of `**value`."""
     if isinstance(value, MapValue):
         return dict(value.items)
@@ -288,19 +287,9 @@ def _unpacked(value: Any) -> dict[str, Any]:
     return value
 
 
-def described(function: Any) -> str:
-    """Return a function's name for messages."""
-    return str(getattr(function, "name", describe(function)))
-
-
 def applied(
-    frame: Frame,
-    node: ast.Call,
-    here: Any,
-    function: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
+    frame: Frame, node: ast.Call, here: Builder, function: AnyValue, args: Args, kwargs: Kwargs
+) -> Place:
     """Call a function with arguments that may be references; new arrays in its result get cells.
 
     A function that may keep its arguments is given values, and the cells that they refer to are
@@ -313,57 +302,54 @@ def applied(
     if of_mask is not None:
         return of_mask
     if special_methods.has(function, "__call__"):
-        function = function.cls.attribute(here, function, "__call__")
-    if isinstance(function, Method) and isinstance(function.function, Closure):
-        function, args = function.function, (function.self_value, *args)
-    if isinstance(function, Closure):
-        return function.enter(session, function.bind(args, kwargs))
-    if isinstance(function, External):
-        return STORING[function.name](here, *args, **kwargs)
-    if isinstance(function, CombinedAt):
-        return function.store(here, *args, **kwargs)
-    if isinstance(function, BoundArrayMethod):
-        return _method(frame, here, function, args, kwargs)
-    if isinstance(function, RecordClass) and function.kind == "typeddict":
-        function = MEANINGS["builtins.dict"]  # its keys are not checked
-    if isinstance(function, Marker) and function.name == "numpy.ndarray":
-        function = MEANINGS["numpy.empty"]  # the uninitialised memory becomes zeros, too
-    if isinstance(function, Meaning):
-        return _library(frame, here, function, args, kwargs)
-    if isinstance(function, Method) and isinstance(function.function, WritingKernel):
-        function, args = function.function, (function.self_value, *args)
-    if isinstance(function, WritingKernel):
-        return function.call(here, args, kwargs)
-    if isinstance(function, Changing):
-        return function.change(here, args, kwargs)
-    if isinstance(function, Builtin):
-        if len(args) == 1 and not kwargs and function.name in OF_RECORDS:
-            method, rule = OF_RECORDS[function.name]
-            if special_methods.has(args[0], method):
-                return rule(frame, node, args[0])
-        args = special_methods.with_items(frame, node, function.name, args)
-    if isinstance(function, Builtin) and function.given is Given.FOLLOWED:
-        return _followed(frame, node, here, function, args, kwargs)
-    if isinstance(function, Builtin) and function.name == "builtins.sorted" and args:
-        # The function that is the key may hold the items, not the list.
-        freeze(session, tuple(parts_of(args[0])), Frozen("`sorted` is given", frame.span(node)))
-    if isinstance(function, Builtin) and _reads(function, args, kwargs):
-        result = invoke(frame, here, function, *load_arguments(args, kwargs))
-        if function.makes_container:
-            return _new_container(frame, node, result)
-        result = with_cells(session, result)
-        if is_container(result) and container_of(session, result) is None:
-            # The result may be a copy, here, of a container that others hold.
-            freeze(session, (args, dict(kwargs)), Frozen("others hold", frame.span(node)))
-        return result
-    same = _is_cast_to_own(function, [*map(load, args)]) if isinstance(function, DType) else None
-    if same:
-        return args[0]
-    if same is False or getattr(function, "returns_new_arrays", False):
+        function = function.cls.method(function, "__call__")
+    match function:
+        case Method(function=Closure() | WritingKernel() as called, self_value=owner):
+            function, args = called, (owner, *args)
+        case RecordClass(kind="typeddict"):
+            function = MEANINGS["builtins.dict"]  # its keys are not checked
+        case Marker(name="numpy.ndarray"):
+            function = MEANINGS["numpy.empty"]  # the uninitialised memory becomes zeros, too
+        case _:
+            pass
+    match function:
+        case Closure():
+            return function.enter(session, function.bind(args, kwargs))
+        case WritingKernel():
+            return function.call(here, args, kwargs)
+        case External():
+            STORING[function.name](here, *args, **kwargs)
+            return None
+        case CombinedAt():
+            function.store(here, *args, **kwargs)
+            return None
+        case BoundArrayMethod():
+            return _method(frame, here, function, args, kwargs)
+        case Meaning():
+            return _library(frame, here, function, args, kwargs)
+        case Changing():
+            return function.change(here, args, kwargs)
+        case Builtin():
+            return _builtin(frame, node, here, function, args, kwargs)
+        case DType():
+            array = load(args[0]) if len(args) == 1 else None
+            if isinstance(array, Value) and array.dtype is function and array.shape:
+                return args[0]
+            is_new = not (isinstance(array, Weak) and array.shape)  # its dtype is not decided yet
+        case _:
+            is_new = getattr(function, "returns_new_arrays", False)
+    if is_new:
         made = with_cells(session, invoke(frame, here, function, *load_arguments(args, kwargs)))
         return adopt(session, made)  # a list or a dict without other holders
-    why = f"is given to {_title(function)}, which may hold it"
-    frozen = Frozen(why, frame.span(node))
+    return _holding(frame, node, here, function, args, kwargs)
+
+
+def _holding(
+    frame: Frame, node: ast.Call, here: Builder, function: AnyValue, args: Args, kwargs: Kwargs
+) -> Place:
+    """Call a function that may hold its arguments: they take no stores from here on."""
+    session = frame.session
+    frozen = Frozen(f"is given to {_title(function)}, which may hold it", frame.span(node))
     written = session.stores
     for argument in (*args, *kwargs.values()):
         freeze(session, argument, frozen)
@@ -373,12 +359,33 @@ def applied(
     return result
 
 
-def _is_cast_to_own(dtype: DType, args: Sequence[Any]) -> bool | None:
-    """Return whether a cast gives its argument itself; None if its dtype is not decided yet."""
-    array = args[0] if len(args) == 1 else None
-    if isinstance(array, Weak) and array.shape:
-        return None
-    return isinstance(array, Value) and array.dtype is dtype and bool(array.shape)
+def _builtin(
+    frame: Frame, node: ast.Call, here: Builder, function: Builtin, args: Args, kwargs: Kwargs
+) -> Place:
+    """Call a function of Python's."""
+    session, name = frame.session, function.name
+    if len(args) == 1 and not kwargs and name in OF_RECORDS:
+        method, rule = OF_RECORDS[name]
+        if special_methods.has(args[0], method):
+            return rule(frame, node, args[0])
+    args = special_methods.with_items(frame, node, name, args)
+    if function.given is Given.FOLLOWED:
+        return _followed(frame, node, here, function, args, kwargs)
+    if name == "builtins.sorted" and args:
+        # The function that is the key may hold the items, not the list.
+        freeze(session, tuple(parts_of(args[0])), Frozen("`sorted` is given", frame.span(node)))
+    if not _reads(function, args, kwargs):
+        return _holding(frame, node, here, function, args, kwargs)
+    result = invoke(frame, here, function, *load_arguments(args, kwargs))
+    if function.makes_container:
+        return _new_container(frame, node, result)
+    made = with_cells(session, result)
+    if is_container(made) and container_of(session, made) is None:
+        # The result may be a copy, here, of a container that others hold.
+        others = Frozen("others hold", frame.span(node))
+        for argument in (*args, *kwargs.values()):
+            freeze(session, argument, others)
+    return made
 
 
 OF_RECORDS: Final = {
@@ -388,7 +395,7 @@ OF_RECORDS: Final = {
 """Python functions that call a method of a record."""
 
 
-def _reads(function: Builtin, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def _reads(function: Builtin, args: Args, kwargs: Kwargs) -> bool:
     """Return whether a Python function only reads its arguments and does not pass them on."""
     if function.name == "builtins.sum" and (len(args) != 1 or kwargs):
         return False  # without items it returns the start value
@@ -397,13 +404,8 @@ def _reads(function: Builtin, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 
 def _followed(
-    frame: Frame,
-    node: ast.Call,
-    here: Any,
-    function: Builtin,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
+    frame: Frame, node: ast.Call, here: Builder, function: Builtin, args: Args, kwargs: Kwargs
+) -> Place:
     """Call a Python function that passes on references; its result is new, or reads arguments."""
     session = frame.session
     result = invoke(frame, here, function, args, kwargs)
@@ -417,7 +419,7 @@ def _followed(
     return result
 
 
-def _new_container(frame: Frame, node: ast.Call, made: Any) -> Any:
+def _new_container(frame: Frame, node: ast.Call, made: Place) -> Place:
     """Return a list, dict or set that a function made of items which others may hold."""
     others = Frozen("comes from what is not followed", frame.span(node))
     return adopt(frame.session, with_cells(frame.session, made, others))
@@ -426,16 +428,14 @@ def _new_container(frame: Frame, node: ast.Call, made: Any) -> Any:
 AT_ONCE: Final = "it is done when the items are gone through: write a loop"
 
 
-def _title(function: Any) -> str:
+def _title(function: AnyValue) -> str:
     """Return a function's name or description for a message about its arguments."""
     name = getattr(function, "name", "")
     known = isinstance(name, str) and name
     return f"`{name.removeprefix('builtins.')}`" if known else describe(function)
 
 
-def _library(
-    frame: Frame, here: Any, function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+def _library(frame: Frame, here: Builder, function: Meaning, args: Args, kwargs: Kwargs) -> Place:
     """Call a library function; its result is new, or may be a view of the arguments."""
     if any(map(_holds_long, (*args, *kwargs.values()))):
         function, args, kwargs = _of_long_lists(function, args, kwargs)
@@ -449,15 +449,11 @@ def _library(
 
 
 def _placed(
-    frame: Frame,
-    name: str,
-    known: Results,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    result: Any,
-) -> Any:
+    frame: Frame, name: str, known: Results, args: Args, kwargs: Kwargs, result: AnyValue
+) -> Place:
     """Give each array in a new result a cell; mark other results as possible views."""
     if not isinstance(known, Result):
+        assert is_tuple(result)
         parts = zip(known, result, strict=True)
         return tuple([_placed(frame, name, part, args, kwargs, each) for part, each in parts])
     if known.is_new:
@@ -466,16 +462,15 @@ def _placed(
     return _viewing(frame, name, known, args, kwargs, result)
 
 
-def _holds_long(argument: Any) -> bool:
+def _holds_long(argument: Place) -> bool:
     """Return whether an argument is a list that a loop made, or has one among its items."""
-    if type(argument) in (list, tuple):
-        return any(isinstance(each, Long) for each in argument)
-    return isinstance(argument, Long)
+    items = argument if is_sequence(argument) else (argument,)
+    return any(isinstance(each, Long) for each in items)
 
 
 def _of_long_lists(
-    function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Meaning, Sequence[Any], Mapping[str, Any]]:
+    function: Meaning, args: Args, kwargs: Kwargs
+) -> tuple[Meaning, Sequence[Place], Mapping[str, Place]]:
     """Replace lists that loops made by arrays, where NumPy converts lists to arrays."""
     if function.name == "numpy.stack" and len(args) == 1 and not kwargs:
         array = MEANINGS["numpy.array"]
@@ -486,10 +481,10 @@ def _of_long_lists(
     names, several = function.lists, function.several
     places = {function.place(name) for name in names}
 
-    def array_of(given: Any, name_or_place: object) -> Any:
+    def array_of(given: Place, name_or_place: str | int) -> Place:
         if isinstance(given, Long):
             return given.array() if name_or_place in names or name_or_place in places else given
-        if several and type(given) in (list, tuple):
+        if several and is_sequence(given):
             return [each.array() if isinstance(each, Long) else each for each in given]
         return given
 
@@ -497,7 +492,7 @@ def _of_long_lists(
     return function, args, {name: array_of(each, name) for name, each in kwargs.items()}
 
 
-def _joined_rows(name: str, rows: Value | Weak) -> Any:
+def _joined_rows(name: str, rows: Array) -> Array:
     """Return `np.concatenate`, `np.vstack` or `np.hstack` of the rows of an array."""
     facts, rank = rows.builder.facts, rows.ndim - 1
     if (name == "numpy.hstack" and rank > 1) or (name == "numpy.concatenate" and rank == 0):
@@ -519,8 +514,8 @@ _JOINING: Final = frozenset(f"numpy.{name}" for name in ("concatenate", "vstack"
 
 
 def _target(
-    function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Located | None, Sequence[Any], Mapping[str, Any]]:
+    function: Meaning, args: Args, kwargs: Kwargs
+) -> tuple[Located | None, Sequence[Place], Mapping[str, Place]]:
     """Split the arguments into the array that the call writes to, if any, and the others."""
     out = kwargs.get("out")
     count = inputs_of_ufunc(function.name)
@@ -537,12 +532,8 @@ def _target(
 
 
 def _method(
-    frame: Frame,
-    here: Any,
-    function: BoundArrayMethod,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-) -> Any:
+    frame: Frame, here: Builder, function: BoundArrayMethod, args: Args, kwargs: Kwargs
+) -> Place:
     """Call a method of an array."""
     owner, name = function.owner, function.name
     if name in STORING_METHODS:
@@ -569,13 +560,8 @@ def _method(
 
 
 def _viewing(
-    frame: Frame,
-    name: str,
-    known: Result,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    result: Any,
-) -> Any:
+    frame: Frame, name: str, known: Result, args: Args, kwargs: Kwargs, result: AnyValue
+) -> Place:
     """Return a result as a followed view, or as a possible view of the arguments."""
     owner = args[0] if args else None
     if isinstance(owner, Ref) and is_traced(result):
@@ -597,67 +583,92 @@ def _viewing(
 
 
 def invoke(
-    frame: Frame, here: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+    frame: Frame,
+    here: Builder,
+    function: AnyValue,
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+) -> AnyValue:
     """Apply a callable to values."""
     if "out" in kwargs and isinstance(function, Meaning | BoundMethod):  # no array to write to
         refusal = purity.library_call(function.name, kwargs)
         if refusal is not None:
             raise Failure(refusal)
         kwargs = {name: value for name, value in kwargs.items() if name != "out"}
-    if isinstance(function, Meaning):
-        kwargs = values_only(function.name, kwargs)
-        if kwargs and frame.program is not None:
-            args, kwargs = in_loop(here, function, *_plain_all(here, args, kwargs))
-            refuse_missing(function, function.name, kwargs)
-        if frame.program is None:
-            return static_numpy(function, args, kwargs)
-        args, kwargs = _plain_all(here, args, kwargs)
-        folded = fold(function, args, kwargs)
-        if folded is not None:
-            return folded
-        try:
-            result = function.of_mixed(here, args, kwargs)
-        except Failure:
-            given = (*args, *kwargs.values())
-            unknown = next((x for x in given if isinstance(x, External) and not x.library), None)
-            if unknown is None:
-                raise
-            raise Failure(purity.external_value(unknown)) from None
-        if isinstance(result, Number | PythonNumber) and function.name.startswith("numpy."):
-            return result.as_array()
+    match function:
+        case Meaning():
+            return _of_meaning(frame, here, function, args, kwargs)
+        case DType():
+            return _cast(frame, here, function, args, kwargs)
+        case Marker():
+            instead = purity.instead_of(function.name)
+            raise Failure(NotCallable(found=describe(function), instead=instead))
+        case BoundMethod():
+            return _of_method(here, function, args, kwargs)
+        case _:
+            called = as_function(function)
+            if isinstance(called, Applicable):
+                return called.apply(here, args, kwargs)
+            raise Failure(NotCallable(found=describe(called)))
+
+
+def _of_meaning(
+    frame: Frame,
+    here: Builder,
+    function: Meaning,
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+) -> AnyValue:
+    """Apply a library function to values."""
+    kwargs = values_only(function.name, kwargs)
+    if frame.program is None:
+        return static_numpy(function, args, kwargs)
+    if kwargs:
+        args, kwargs = in_loop(here, function, *_plain_all(here, args, kwargs))
+        refuse_missing(function, function.name, kwargs)
+    args, kwargs = _plain_all(here, args, kwargs)
+    folded = fold(function, args, kwargs)
+    if folded is not None:
+        return folded
+    result: AnyValue
+    try:
+        result = function.of_mixed(here, args, kwargs)
+    except Failure:
+        given = (*args, *kwargs.values())
+        unknown = next((x for x in given if isinstance(x, External) and not x.library), None)
+        if unknown is None:
+            raise
+        raise Failure(purity.external_value(unknown)) from None
+    if isinstance(result, Number | PythonNumber) and function.name.startswith("numpy."):
+        return result.as_array()
+    return result
+
+
+def _of_method(
+    here: Builder, function: BoundMethod, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+) -> AnyValue:
+    """Apply a method of an array to values."""
+    name = f"numpy.{function.name}"
+    kwargs = values_only(name, kwargs)
+    meaning = MEANINGS.get("numpy.ravel" if function.name == "flatten" else name)
+    if kwargs and isinstance(meaning, Meaning):
+        refuse_missing(meaning, name, kwargs)
+    args, kwargs = _plain_all(here, args, kwargs)
+    result: AnyValue = function.apply(here, args, kwargs)
+    known = methods.result_of(function.name, [function.value, *args], kwargs)
+    if not is_traced(result) or (isinstance(known, Result) and known.scalars):
         return result
-    if isinstance(function, DType):
-        return _cast(frame, here, function, args, kwargs)
-    if isinstance(function, Marker):
-        instead = purity.instead_of(function.name)
-        raise Failure(NotCallable(found=describe(function), instead=instead))
-    if isinstance(function, BoundMethod):
-        name = f"numpy.{function.name}"
-        kwargs = values_only(name, kwargs)
-        meaning = MEANINGS.get("numpy.ravel" if function.name == "flatten" else name)
-        if kwargs and isinstance(meaning, Meaning):
-            refuse_missing(meaning, name, kwargs)
-        args, kwargs = _plain_all(here, args, kwargs)
-        result = function.apply(here, args, kwargs)
-        known = methods.result_of(function.name, [function.value, *args], kwargs)
-        if not is_traced(result) or (isinstance(known, Result) and known.scalars):
-            return result
-        is_array = function.name == "reshape" or may_be_array(function.value)
-        return note_array(result) if is_array else result
-    function = as_function(function)
-    if isinstance(function, Applicable):
-        return function.apply(here, args, kwargs)
-    raise Failure(NotCallable(found=describe(function)))
+    is_array = function.name == "reshape" or may_be_array(function.value)
+    return note_array(result) if is_array else result
 
 
 def _plain_all(
-    here: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+    here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+) -> tuple[list[AnyValue], dict[str, AnyValue]]:
     return [_plain(here, x) for x in args], {key: _plain(here, x) for key, x in kwargs.items()}
 
 
-def _plain(here: Any, x: Any) -> Any:
+def _plain(here: Builder, x: AnyValue) -> AnyValue:
     """Return an argument for the library: conditions as arrays, Python types as dtypes."""
     if isinstance(x, Undecided):
         return condition(here, x)
@@ -667,8 +678,12 @@ def _plain(here: Any, x: Any) -> Any:
 
 
 def _cast(
-    frame: Frame, here: Any, dtype: DType, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> Any:
+    frame: Frame,
+    here: Builder,
+    dtype: DType,
+    args: Sequence[AnyValue],
+    kwargs: Mapping[str, AnyValue],
+) -> AnyValue:
     if len(args) != 1 or kwargs:
         raise Failure(BadArguments(function=dtype.name, problem="takes one argument"))
     (x,) = args
@@ -677,20 +692,30 @@ def _cast(
         raise Failure(BadArguments(function="psc.Key", problem=problem))
     if frame.program is None:
         with np.errstate(all="ignore"):
-            return to_numpy(dtype).type(x)
-    astype: Any = MEANINGS["numpy.astype"]
-    if isinstance(x, bool | int | float | complex):
-        with np.errstate(all="ignore"):
-            return here.constant(to_numpy(dtype).type(x))
-    if not is_traced(x):
-        x = here.constant(x) if isinstance(x, np.ndarray | np.generic) else here.weak(x)
-    return astype.apply(here, (x, dtype), {})
+            number: AnyValue = to_numpy(dtype).type(x)
+            return number
+    match x:
+        case bool() | int() | float() | complex():
+            with np.errstate(all="ignore"):
+                return here.constant(to_numpy(dtype).type(x))
+        case Value() | Weak():
+            array: Array = x
+        case np.ndarray() | np.generic():
+            array = here.constant(x)
+        case Dim():
+            array = here.weak(x)
+        case _:
+            problem = f"takes a number or an array, not {describe(x)}"
+            raise Failure(BadArguments(function=dtype.name, problem=problem))
+    return numpys(here, "astype", array, dtype)
 
 
 _FOLDABLE = (int, float, complex, bool)
 
 
-def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def fold(
+    function: Meaning, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+) -> bool | int | float | complex | None:
     """Compute a NumPy function of Python numbers as a Python number; None for any other call."""
     if kwargs or not args or not function.name.startswith("numpy."):
         return None
@@ -704,9 +729,10 @@ def fold(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
             result = real(*args)
         except (TypeError, ValueError, OverflowError):
             return None
-    if not is_scalar(result) or result.dtype != np.asarray(result.item()).dtype:
+    number: bool | int | float | complex | None = result.item() if is_scalar(result) else None
+    if number is None or result.dtype != np.asarray(number).dtype:
         return None  # the result has a dtype that differs from Python's
-    return result.item()
+    return number
 
 
 MAX_STATIC = 1_000_000
@@ -714,7 +740,9 @@ MAX_WORK = 100_000_000
 """The limit on the product of the sizes of a function's array arguments."""
 
 
-def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def static_numpy(
+    function: Meaning, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+) -> AnyValue:
     """Call NumPy for constants at module level, with bounded sizes."""
     real: Any = np if function.name.startswith("numpy.") else None
     for part in function.name.split(".")[1:]:
@@ -737,7 +765,7 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings concern whoever runs the module
-            result = real(*plain, **named)
+            result: AnyValue = real(*plain, **named)
     except Exception as error:
         said, *_ = (*str(error).splitlines(), "")
         why = f" ({said})" if said and "<" not in said else ""
@@ -751,7 +779,7 @@ def static_numpy(function: Meaning, args: Sequence[Any], kwargs: Mapping[str, An
     return result
 
 
-def _as_numpys(name: str, value: Any) -> Any:
+def _as_numpys(name: str, value: AnyValue) -> AnyValue:
     """Return an argument for NumPy; a Failure for a value that neither NumPy nor Python has."""
     if isinstance(value, StaticFunction):
         value = PYTHON_DTYPES.get(value.name, value)
@@ -759,18 +787,19 @@ def _as_numpys(name: str, value: Any) -> Any:
         return to_numpy(value)
     if is_closed(value) or is_constant(value) or is_dtype(value):
         return value
-    if type(value) in (list, tuple):
-        return type(value)(_as_numpys(name, each) for each in value)
+    if is_sequence(value):
+        items = [_as_numpys(name, item) for item in value]
+        return tuple(items) if is_tuple(value) else items
     if isinstance(value, External):
         raise Failure(purity.external_value(value))
     raise Failure(NotStatic(what=f"`{name}` of {describe(value)} outside of a kernel"))
 
 
-def _flat(values: Sequence[Any]) -> list[Any]:
-    flat: list[Any] = []
+def _flat(values: Sequence[AnyValue]) -> list[AnyValue]:
+    flat: list[AnyValue] = []
     for value in values:
-        if isinstance(value, tuple | list):
-            flat.extend(_flat(value))  # pyright: ignore[reportUnknownArgumentType]
+        if is_sequence(value):
+            flat.extend(_flat(value))
         else:
             flat.append(value)
     return flat
@@ -795,13 +824,14 @@ def in_brackets(
     failure: Failure,
     frame: Frame,
     node: ast.Call,
-    function: Any,
-    args: Sequence[Any],
+    function: AnyValue,
+    args: Args,
     nodes: Sequence[ast.expr],
 ) -> Failure:
     """Correct the finding about `np.zeros(n, m)` or `np.hstack(x, y)`, which take one tuple."""
-    is_method = isinstance(function, BoundMethod | BoundArrayMethod)
-    meaning = MEANINGS.get(f"numpy.{function.name}") if is_method else function
+    meaning = function
+    if is_method := isinstance(function, BoundMethod | BoundArrayMethod):
+        meaning = MEANINGS.get(f"numpy.{function.name}")
     if not isinstance(meaning, Meaning):
         return failure
     values = load([*args])
@@ -842,11 +872,11 @@ def in_brackets(
     return failure
 
 
-def _is_size(value: object) -> bool:
+def _is_size(value: AnyValue) -> bool:
     return isinstance(value, int | Dim) and not isinstance(value, bool)
 
 
-def _is_operand(value: object) -> bool:
+def _is_operand(value: AnyValue) -> bool:
     return isinstance(value, Value | Weak | float)
 
 
@@ -854,7 +884,7 @@ _FUNCTIONS: Final = frozenset("f fun body_fun cond_fun true_fun false_fun".split
 """The names of function parameters of combinators."""
 
 
-def in_order(failure: Failure, function: Any, args: Sequence[Any]) -> Failure:
+def in_order(failure: Failure, function: AnyValue, args: Args) -> Failure:
     """Correct the finding about a combinator with its arguments in the wrong order."""
     if isinstance(function, Meaning) and function.name.startswith("pscdsl.random."):
         place, shapes = function.place("shape"), [is_tuple(load(each)) for each in args]
@@ -874,7 +904,8 @@ def in_order(failure: Failure, function: Any, args: Sequence[Any]) -> Failure:
     (finding, *others) = failure.diagnostics
     is_swapped = isinstance(finding, NotCallable) and sum(given) >= len(needed) > 0
     if isinstance(finding, LoopLengthsDiffer) and len(finding.lengths) == 1:
-        is_swapped = names[1:3] == ["init", "xs"] and len(args) > 1 and bool(_rank(args[1]))
+        second = load(args[1]) if len(args) > 1 else None
+        is_swapped = names[1:3] == ["init", "xs"] and getattr(second, "shape", ()) != ()
     if others or not is_swapped or not isinstance(finding, NotCallable | LoopLengthsDiffer):
         return failure
     order = ", ".join(
@@ -888,15 +919,11 @@ def in_order(failure: Failure, function: Any, args: Sequence[Any]) -> Failure:
     return Failure(finding.replaced(instead=text))
 
 
-def _rank(value: Any) -> int:
-    return len(getattr(load(value), "shape", ()))
-
-
 def with_operands(
     failure: Failure,
     frame: Frame,
     nodes: Sequence[ast.expr],
-    values: Sequence[Any] = (),
+    values: Sequence[AnyValue] = (),
     sign: str = "",
 ) -> Failure:
     """Add the operands' source text to findings about two operands."""
@@ -913,12 +940,21 @@ def with_operands(
             kept = [
                 _with_axis_kept(*pair) for pair in zip(nodes, texts, diagnostic.shapes, strict=True)
             ]
+            reduced: tuple[tuple[int, ...], ...] = ()
+            instead = ""  # if one operand has whole rows, and an element of each fits the other
+            match [*values]:
+                case [Value() as left, Value() as right]:
+                    reduced = _reduced_apart(left, right)
+                    instead = elements_meant(frame.source, (left,), right.shape)
+                    instead = instead or elements_meant(frame.source, (right,), left.shape)
+                case _:
+                    pass
             diagnostic = diagnostic.replaced(
                 sign=sign,
-                kept=[k[0] for k in kept],
-                kept_axes=[k[1] for k in kept],
-                reduced=_reduced_apart(values),
-                instead=_one_each(frame.source, values),
+                kept=[text for text, _ in kept],
+                kept_axes=[axis for _, axis in kept],
+                reduced=reduced,
+                instead=instead,
             )
         diagnostics.append(
             diagnostic.replaced(operands=written) if hasattr(diagnostic, "operands") else diagnostic
@@ -926,21 +962,9 @@ def with_operands(
     return Failure(*diagnostics)
 
 
-def _one_each(source: Source, values: Sequence[Any]) -> str:
-    """Suggest a fix where one operand has whole rows, and an element of each fits the other."""
-    if not all(isinstance(value, Value) for value in values):
-        return ""
-    left, right = values
-    return elements_meant(source, (left,), right.shape) or elements_meant(
-        source, (right,), left.shape
-    )
-
-
-def _reduced_apart(values: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+def _reduced_apart(one: Value, other: Value) -> tuple[tuple[int, ...], ...]:
     """Return the axes along which two operands reduce the same array, if they differ."""
-    if not all(isinstance(value, Value) for value in values):
-        return ()
-    (left, _), (right, _) = map(_reductions, values)
+    (left, _), (right, _) = _reductions(one), _reductions(other)
     for source, axes in left.items():
         if source in right and right[source] != axes and len(axes) == len(right[source]) == 1:
             return (*axes, *right[source])
@@ -1038,7 +1062,7 @@ def with_initial(failure: Failure, frame: Frame, node: ast.Call) -> Failure:
     return failure.labelled(Label(frame.span(found), "the carry starts as this"))
 
 
-def with_origins(failure: Failure, args: Sequence[Any]) -> Failure:
+def with_origins(failure: Failure, args: Sequence[AnyValue]) -> Failure:
     """Add the declarations of the arguments to findings about their types."""
     if not all(d.code[3] in "345" for d in failure.diagnostics):
         return failure

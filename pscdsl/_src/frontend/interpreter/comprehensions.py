@@ -157,10 +157,10 @@ def _generate(
     rolls: bool = False,
 ) -> Long | list[Place] | None:
     """Run all steps; return the list that is made if the first `for` is a rolled loop."""
-    from pscdsl._src.frontend.interpreter.expressions import locate_iterable
+    from pscdsl._src.frontend.interpreter.expressions import locate
 
     with guard(frame.session):
-        source = locate_iterable(frame, generators[0].iter)
+        source = locate(frame, generators[0].iter, iterated=True, used=True)
     inner = Frame(frame.session, frame.source, frame.scope, frame, frame.call_site, frame.closure)
     inner.in_comprehension = True
     inner.assigned = frozenset(
@@ -185,14 +185,14 @@ def _nested(
     inner: Frame, generators: Sequence[ast.comprehension], emit: Emit, guard: Guard
 ) -> None:
     """Run the `for` clauses after the first one, and finally emit the result of a step."""
-    from pscdsl._src.frontend.interpreter.expressions import locate_iterable
+    from pscdsl._src.frontend.interpreter.expressions import locate
 
     if not generators:
         emit(inner)
         return
     first, *rest = generators
     with guard(inner.session):
-        source = locate_iterable(inner, first.iter)
+        source = locate(inner, first.iter, iterated=True, used=True)
     _unrolled(inner, first, source, partial(_nested, inner, rest, emit, guard), guard)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from pscdsl._src.frontend.interpreter.counters import size_of
 from pscdsl._src.frontend.interpreter.masks import Selected, elementwise, selected
 from pscdsl._src.frontend.interpreter.places import Cell, Located, numpys
-from pscdsl._src.frontend.values import AnyValue, Array, Place, is_traced
+from pscdsl._src.frontend.values import AnyValue, Array, is_traced
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
 from pscdsl.numpy import indexing
@@ -54,13 +54,13 @@ def part_of(here: Builder, owner: Located, index: AnyValue, refusal: Failure) ->
 
 
 def split(
-    owner: Place, index: AnyValue
+    owner: Located, index: AnyValue
 ) -> tuple[tuple[AnyValue, ...], slice[Any, Any, Any]] | None:
     """Split an index `(k, a:b)` with a computed bound into `(k, :)` and `a:b`.
 
     The first part selects a vector, as every other item is an integer. None for any other index.
     """
-    if not (isinstance(owner, Located) and is_tuple(index) and len(index) == owner.ndim > 1):
+    if not (is_tuple(index) and len(index) == owner.ndim > 1):
         return None
     slices = [each for each in index if is_slice(each)]
     if len(slices) != 1 or not all(is_slice(each) or _is_bound(each) for each in index):

@@ -435,7 +435,7 @@ def changing_method(session: Session, owner: Place, name: str) -> Changing | Non
 def _repeat(session: Session, content: list[Place], count: Place, /) -> None:
     del session
     require_bounded("Mult", content, count)
-    if count.__class__ is not int:
+    if type(count) is not int:
         raise Failure(NotStatic(what=f"how often {describe(count)} repeats a list"))
     content[:] = content * count
 

@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, NoReturn, TypeAlias, TypeVar
 
 from pscdsl._src.frontend.interpreter import (
     computed_slices,
@@ -79,8 +79,10 @@ from pscdsl._src.frontend.text.bindings import bound_value, first_number, says_n
 from pscdsl._src.frontend.text.source import with_defaults
 from pscdsl._src.frontend.values import (
     POISON,
+    AnyValue,
     External,
     Marker,
+    Place,
     Poison,
     Poisoned,
     RecordValue,
@@ -107,21 +109,37 @@ from pscdsl.typing.diagnostics import Failure, Label
 from pscdsl.typing.dims import DimTooLarge
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_slice, is_tuple
 
-Handler = Callable[..., Any]
+Handler: TypeAlias = "Callable[..., Place]"
 
 
-def locate(frame: Frame, node: ast.expr, *, unpacked: bool = False) -> Any:
+def locate(
+    frame: Frame,
+    node: ast.expr,
+    *,
+    unpacked: bool = False,
+    iterated: bool = False,
+    used: bool = False,
+) -> Place:
     """Evaluate an expression; an array is returned as a reference.
 
-    The result is POISON, with the finding reported, if the expression has no meaning. The value may
-    be lazy if it is to be unpacked.
+    The result is POISON, with the finding reported, if the expression has no meaning. A lazy value
+    is refused unless it is to be `unpacked`, and an iterator unless it is to be `iterated` over.
+    The user of a `used` value (a call, another attribute) refuses unknown values.
     """
     value = locate_in_place(frame, node)
-    if not (unpacked and is_lazy(value)):
-        value = _without_lazy(frame, node, value)
+    if is_lazy(value):
+        if unpacked:
+            return value
+        frame.report(node, Unsupported(what=f"{describe(value)} here", rewrite=_AT_ONCE))
+        return POISON
+    if isinstance(value, Iterated) and value.once and not iterated:
+        what = f"{value.kind} of arrays or of a computed range here"
+        frame.report(node, Unsupported(what=what, rewrite="go through it in a `for` statement"))
+        return POISON
     if (
         isinstance(value, External)
         and isinstance(node, ast.Attribute)
+        and not used
         and frame.program is not None
         and not frame.session.classes
         and may_not_exist(value)
@@ -131,32 +149,18 @@ def locate(frame: Frame, node: ast.expr, *, unpacked: bool = False) -> Any:
     return value
 
 
-def locate_used(frame: Frame, node: ast.expr) -> Any:
-    """Evaluate an expression whose user refuses unknown values: a call, another attribute."""
-    return _without_lazy(frame, node, locate_in_place(frame, node))
-
-
-def read(frame: Frame, node: ast.expr) -> Any:
+def read(frame: Frame, node: ast.expr) -> AnyValue:
     """Return the present value of an expression, for a caller that keeps no reference to it."""
     return loaded(frame, node, locate(frame, node))
 
 
-def evaluate(frame: Frame, node: ast.expr) -> Any:
+def evaluate(frame: Frame, node: ast.expr, *, used: bool = False) -> AnyValue:
     """Return the value of an expression for a caller that may keep it: its arrays are frozen."""
-    return _escaped(frame, node, locate(frame, node))
+    return _escaped(frame, node, locate(frame, node, used=used))
 
 
-def evaluate_used(frame: Frame, node: ast.expr) -> Any:
-    """Return the frozen value of an expression whose user refuses unknown values."""
-    return _escaped(frame, node, locate_used(frame, node))
-
-
-def evaluate_in_place(frame: Frame, node: ast.expr) -> Any:
-    """Return the frozen value of an expression that may be lazy: the caller takes all items now."""
-    return _escaped(frame, node, locate_in_place(frame, node))
-
-
-def loaded(frame: Frame, node: ast.expr, value: Any) -> Any:
+def loaded(frame: Frame, node: ast.expr, value: Place) -> AnyValue:
+    """Return the present value of a place; POISON, with the finding reported, if it has none."""
     if frame.program is None:
         return value
     try:
@@ -166,7 +170,7 @@ def loaded(frame: Frame, node: ast.expr, value: Any) -> Any:
         return POISON
 
 
-def _escaped(frame: Frame, node: ast.expr, value: Any) -> Any:
+def _escaped(frame: Frame, node: ast.expr, value: Place) -> AnyValue:
     if frame.program is None:
         return value
     why = Frozen("is used where stores are not followed", frame.span(node))
@@ -174,36 +178,18 @@ def _escaped(frame: Frame, node: ast.expr, value: Any) -> Any:
     return loaded(frame, node, value)
 
 
-def locate_iterable(frame: Frame, node: ast.expr) -> Any:
-    """Evaluate the iterable of a `for` statement, which consumes it if it is an iterator."""
-    value = locate_in_place(frame, node)
-    return value if isinstance(value, Iterated) else _without_lazy(frame, node, value)
-
-
-def _without_lazy(frame: Frame, node: ast.expr, value: Any) -> Any:
-    """Return the value, unless it is lazy.  No frame is added while operands are evaluated."""
-    if is_lazy(value):
-        frame.report(node, Unsupported(what=f"{value.description()} here", rewrite=_AT_ONCE))
-        return POISON
-    if isinstance(value, Iterated) and value.once:
-        what = f"{value.kind} of arrays or of a computed range here"
-        frame.report(node, Unsupported(what=what, rewrite="go through it in a `for` statement"))
-        return POISON
-    return value
-
-
 _AT_ONCE = "what is lazy is used up where it stands: `tuple(…)` or `[…]` computes it now"
 NEW = (ast.BinOp, ast.UnaryOp, ast.Compare)
 """Expressions that make new arrays from arrays and keep no references to these."""
 
 
-def locate_in_place(frame: Frame, node: ast.expr) -> Any:
+def locate_in_place(frame: Frame, node: ast.expr) -> Place:
     """Evaluate an expression where a generator is allowed."""
     handler = EXPRESSIONS.get(type(node))
     session = frame.session
     ledger = session.ledger
     began = ledger.now()
-    value: Any = POISON
+    value: Place = POISON
     try:
         session.step()
         if handler is None:
@@ -289,12 +275,12 @@ def _with_part(frame: Frame, node: ast.expr, part: ast.AST, failure: Failure) ->
 UNFOLLOWED: Final = "comes from what is not followed"
 
 
-def _constant(frame: Frame, node: ast.Constant, value: Any) -> Any:
+def _constant(frame: Frame, node: ast.Constant, value: AnyValue) -> AnyValue:
     del node
     return frame.session.made(value) if isinstance(value, int) else value
 
 
-def _name(frame: Frame, node: ast.Name, id: str) -> Any:  # noqa: A002
+def _name(frame: Frame, node: ast.Name, id: str) -> Place:  # noqa: A002
     del node
     found = frame.lookup(id)
     if isinstance(found, External) and any(isinstance(x, BoundInSeveralPlaces) for x in found.why):
@@ -302,18 +288,18 @@ def _name(frame: Frame, node: ast.Name, id: str) -> Any:  # noqa: A002
     return found
 
 
-def _tuple(frame: Frame, node: ast.Tuple, elts: list[ast.expr]) -> Any:
+def _tuple(frame: Frame, node: ast.Tuple, elts: list[ast.expr]) -> tuple[Place, ...]:
     del node
     return tuple(_items(frame, elts))
 
 
-def _list(frame: Frame, node: ast.List, elts: list[ast.expr]) -> Any:
+def _list(frame: Frame, node: ast.List, elts: list[ast.expr]) -> list[Place]:
     del node
     return _items(frame, elts)
 
 
-def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
-    values: list[Any] = []
+def _items(frame: Frame, nodes: list[ast.expr]) -> list[Place]:
+    values: list[Place] = []
     for node in nodes:
         if isinstance(node, ast.Starred):
             source = locate_in_place(frame, node.value)
@@ -323,12 +309,12 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Any]:
     return values
 
 
-def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> Any:
+def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> set[AnyValue]:
     del node
     return set_of(load(_items(frame, elts)))
 
 
-def set_of(items: list[Any]) -> set[Any]:
+def set_of(items: Sequence[AnyValue]) -> set[AnyValue]:
     """Return a set of static values; its items are known, their order is not."""
     if is_poisoned(items):
         raise Poisoned
@@ -340,7 +326,9 @@ def set_of(items: list[Any]) -> set[Any]:
     return set(table.items)
 
 
-def _dict(frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]) -> Any:
+def _dict(
+    frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]
+) -> dict[AnyValue, AnyValue]:
     del node
     table = Table()
     for key, value in zip(keys, values, strict=True):
@@ -364,7 +352,7 @@ def put_all(frame: Frame, table: Table, node: ast.expr) -> None:
         table.put(key, item)
 
 
-def put(table: Table, key: Any, value: Any) -> None:
+def put(table: Table, key: AnyValue, value: Place) -> None:
     """Add an item to a dict."""
     if is_poisoned(key):
         raise Poisoned
@@ -373,8 +361,8 @@ def put(table: Table, key: Any, value: Any) -> None:
     table.put(key, value)
 
 
-def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Any:
-    owner = locate_used(frame, value)
+def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) -> Place:
+    owner = locate(frame, value, used=True)
     if isinstance(owner, Poison):
         *others, last = frame.session.findings or (None,)
         if isinstance(last, NoSuchAttribute) and last.span == frame.span(value):
@@ -411,7 +399,7 @@ def _meant_by(finding: NoSuchAttribute, attr: str) -> NoSuchAttribute:
     return finding.replaced(known=tuple(known), instead=instead)
 
 
-def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.expr) -> Any:  # noqa: A002
+def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.expr) -> Place:  # noqa: A002
     owner = locate(frame, value)
     index = locate(frame, slice)
     if isinstance(owner, Poison) or is_poisoned(index):
@@ -419,20 +407,20 @@ def _subscript(frame: Frame, node: ast.Subscript, value: ast.expr, slice: ast.ex
     return item_of(frame, node, owner, index)
 
 
-def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
+def item_of(frame: Frame, node: ast.Subscript, owner: Place, index: Place) -> Place:
     """Return `owner[index]`: a view of an array for a basic index, a new array for any other."""
     if special_methods.has(owner, "__getitem__") and frame.program is not None:
         return special_methods.called(frame, node, owner, "__getitem__", index)
     if isinstance(index, masks.Selected) and isinstance(owner, Located):
         return computed_slices.taken(frame.here(node), owner, index)
     known = load(index)
-    parts = computed_slices.split(owner, known)
-    if parts is not None:
-        return item_of(frame, node, item_of(frame, node, owner, parts[0]), parts[1])
+    if isinstance(owner, Located) and (parts := computed_slices.split(owner, known)) is not None:
+        return item_of(frame, node, view_at(frame, node, owner, parts[0]), parts[1])
     if isinstance(owner, Long):
-        return owner.item(known)
+        item: Place = owner.item(known)
+        return item
     if not isinstance(owner, Located):
-        found = subscript(frame, node, owner, known)
+        found: AnyValue = subscript(frame, node, owner, known)
         if isinstance(owner, Marker) and owner.name in NEW_BY_INDEX and frame.program is not None:
             return with_cells(frame.session, found)
         sliced = isinstance(owner, list) and is_slice(known)
@@ -440,6 +428,7 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Any, index: Any) -> Any:
     owner, known = before_mask(frame, node, owner, known)
     try:
         found = subscript(frame, node, owner.load(), known)
+        assert is_traced(found)
     except Failure as failure:
         if isinstance(owner, masks.Selected):
             raise
@@ -464,21 +453,30 @@ NEW_BY_INDEX: Final = frozenset(f"numpy.{name}" for name in ("r_", "c_", "mgrid"
 
 
 def before_mask(
-    frame: Frame, node: ast.Subscript, owner: Located, index: Any
-) -> tuple[Located, Any]:
+    frame: Frame, node: ast.Subscript, owner: Located, index: AnyValue
+) -> tuple[Located, AnyValue]:
     """Split `x[mask, 1]` into the view `x[:, 1]` and the mask; return other indices as given."""
-    if not is_tuple(index) or len(index) < 2 or sum(map(is_mask, index)) != 1:
+    if not is_tuple(index) or len(index) < 2:
         return owner, index
     if any(part is None or part is Ellipsis or is_slice(part) or is_tuple(part) for part in index):
         return owner, index  # the axes may have another order
-    (mask,) = filter(is_mask, index)
-    at = next(place for place, part in enumerate(index) if part is mask)
+    masked = [(at, part) for at, part in enumerate(index) if is_traced(part) and is_mask(part)]
+    if len(masked) != 1:
+        return owner, index
+    ((at, mask),) = masked
     basic = (*index[:at], *[slice(None)] * mask.ndim, *index[at + 1 :])
     if not is_basic(basic):
         return owner, index
-    view = item_of(frame, node, owner, basic)
+    return view_at(frame, node, owner, basic), mask
+
+
+def view_at(
+    frame: Frame, node: ast.Subscript, owner: Located, index: tuple[AnyValue, ...]
+) -> Located:
+    """Return `owner[index]` for a basic index that leaves some axes."""
+    view = item_of(frame, node, owner, index)
     assert isinstance(view, Located)
-    return view, mask
+    return view
 
 
 def _slice(
@@ -487,7 +485,7 @@ def _slice(
     lower: ast.expr | None,
     upper: ast.expr | None,
     step: ast.expr | None,
-) -> Any:
+) -> Place:
     del node
     parts = [None if each is None else locate(frame, each) for each in (lower, upper, step)]
     if is_poisoned(parts):
@@ -497,8 +495,8 @@ def _slice(
 
 def _binary(
     frame: Frame, node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr
-) -> Any:
-    values: tuple[Any, Any] = (locate(frame, left), locate(frame, right))
+) -> Place:
+    values = locate(frame, left), locate(frame, right)
     if not is_poisoned(values) and masks.among(*values) is not None:
         return _of_selected(frame, node, type(op).__name__, values)
     found = special_methods.binary(frame, node, type(op).__name__, *values)
@@ -512,7 +510,7 @@ def _binary(
         if isinstance(value, External):
             raise Failure(external_value(value)).at(frame.span(part))
     try:
-        result = operators.binary(frame, node, type(op).__name__, *values)
+        result: AnyValue = operators.binary(frame, node, type(op).__name__, *values)
         made = all(is_container(value) or isinstance(value, int) for value in values)
         return adopt(frame.session, result) if made else result
     except Failure as failure:
@@ -521,19 +519,15 @@ def _binary(
         raise with_origins(found, values) from None
 
 
-def _of_selected(frame: Frame, node: ast.BinOp, name: str, values: Sequence[Any]) -> Any:
+def _of_selected(frame: Frame, node: ast.BinOp, name: str, values: Sequence[Place]) -> AnyValue:
     """Apply an operator to elements that a mask selects."""
-    here = frame.here(node)
-
-    def apply(left: Any, right: Any) -> Any:
-        return operators.binary(frame, node, name, left, right)
-
+    here, apply = frame.here(node), partial(operators.binary, frame, node, name)
     if name == "MatMult":
         return masks.product(here, apply, *values)
     return masks.elementwise(here, apply, values)
 
 
-def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) -> Any:
+def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) -> Place:
     value = locate(frame, operand)
     if isinstance(value, masks.Selected) and not isinstance(op, ast.Not):
         name = type(op).__name__
@@ -545,7 +539,8 @@ def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) 
     found = special_methods.unary(frame, node, type(op).__name__, value)
     if found is not special_methods.NOT_IMPLEMENTED:
         return found
-    return operators.unary(frame, node, type(op).__name__, value)
+    result: AnyValue = operators.unary(frame, node, type(op).__name__, value)
+    return result
 
 
 def _compare(
@@ -554,11 +549,11 @@ def _compare(
     left: ast.expr,
     ops: list[ast.cmpop],
     comparators: list[ast.expr],
-) -> Any:
+) -> Place:
     """Evaluate a chain of comparisons; operands after the deciding comparison are not evaluated."""
-    values: list[Any] = []
+    values: list[AnyValue] = []
 
-    def operands() -> Iterator[Any]:
+    def operands() -> Iterator[Place]:
         for index, each in enumerate((left, *comparators)):
             if index > 1:
                 require_no_binding(each)  # Python may not evaluate this operand
@@ -573,7 +568,9 @@ def _compare(
             yield value
 
     try:
-        return operators.comparison(frame, node, [type(op).__name__ for op in ops], operands())
+        names = [type(op).__name__ for op in ops]
+        result: AnyValue = operators.comparison(frame, node, names, operands())
+        return result
     except Failure as failure:
         raise with_origins(failure, values) from None
 
@@ -591,7 +588,7 @@ def require_no_binding(node: ast.expr) -> None:
         raise Failure(Unsupported(what="`:=` in this place", rewrite="bind the name before"))
 
 
-def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.expr]) -> Any:
+def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.expr]) -> Place:
     """Evaluate `and` or `or`, and stop early if a static truth value decides it."""
     is_and = isinstance(op, ast.And)
     pending: list[Undecided] = []
@@ -643,15 +640,15 @@ def _boolean(frame: Frame, node: ast.BoolOp, op: ast.boolop, values: list[ast.ex
 
 
 def _short_circuited(
-    frame: Frame, node: ast.BoolOp, first: Any, rest: list[ast.expr], *, is_and: bool
-) -> Any:
+    frame: Frame, node: ast.BoolOp, first: AnyValue, rest: list[ast.expr], *, is_and: bool
+) -> Place:
     """Evaluate `first and …`: the rest is evaluated only where `first` does not decide it."""
     predicate = predicate_of(frame.here(node), first, "`and`" if is_and else "`or`")
     more = rest[0]
     if len(rest) > 1:
         more = ast.copy_location(ast.BoolOp(node.op, rest), node)
 
-    second: list[Any] = []
+    second: list[Place] = []
 
     def same() -> Gives:
         return Gives(first, more)
@@ -676,7 +673,7 @@ def _elementwise(is_and: bool, of_truths: bool, texts: list[str]) -> str:
 
 def _conditional(
     frame: Frame, node: ast.IfExp, test: ast.expr, body: ast.expr, orelse: ast.expr
-) -> Any:
+) -> Place:
     value = read(frame, test)
     if frame.program is not None and is_condition(value):
         predicate = predicate_of(frame.here(test), value, "a conditional expression")
@@ -701,7 +698,7 @@ T = TypeVar("T")
 
 
 def forked_on_sizes(
-    frame: Frame, test: ast.expr, value: Any, construct: str, fork: Callable[[Value], T]
+    frame: Frame, test: ast.expr, value: AnyValue, construct: str, fork: Callable[[Value], T]
 ) -> tuple[T] | None:
     """Evaluate both branches of a condition on sizes; None if they do not hold for all sizes."""
     undecided = open_truth(frame, value)
@@ -724,7 +721,7 @@ def _where(frame: Frame, node: ast.IfExp) -> str:
     return f"np.where({text(node.test)}, {text(node.body)}, {text(node.orelse)})"
 
 
-def _lambda(frame: Frame, node: ast.Lambda, args: ast.arguments, body: ast.expr) -> Any:
+def _lambda(frame: Frame, node: ast.Lambda, args: ast.arguments, body: ast.expr) -> Closure:
     del args, body  # `closure` reads the parameters, and each call the body
     return closure(frame, node, "<lambda>")
 
@@ -754,7 +751,7 @@ def _named_by_annotations(
             yield from (part.id for part in ast.walk(annotation) if isinstance(part, ast.Name))
 
 
-def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any:
+def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> AnyValue:
     """Evaluate a default; an unknown one outside of a kernel is refused only where it is used."""
     if frame.program is not None:
         return evaluate(frame, node)
@@ -765,30 +762,32 @@ def _default(frame: Frame, function: str, parameter: str, node: ast.expr) -> Any
     return known_or_why(quiet, value, f"{function}(…, {parameter}=…)")
 
 
-def known_or_why(frame: Frame, value: Any, name: str) -> Any:
+def known_or_why(frame: Frame, value: AnyValue, name: str) -> AnyValue:
     """Return a value from outside of a kernel, with each unknown part replaced by the reason."""
     found = tuple(d for d in frame.session.findings if d.code.startswith(("PSC2", "PSC91")))
     return without_poison(value, External(name, found))
 
 
-def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Any:
+def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Place:
     del node
     found = locate(frame, value)
     frame.bind_outside(target.id, found)
     return found
 
 
-def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> Any:
+def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> AnyValue:
     """Evaluate an f-string; the text of an array can only be the message of an `assert`."""
     del node
     parts = [_part(frame, value) for value in values]
+    texts: list[str] = []
     for part in parts:
         if not isinstance(part, str):
             return part
-    return "".join(parts)
+        texts.append(part)
+    return "".join(texts)
 
 
-def _part(frame: Frame, node: ast.expr) -> Any:
+def _part(frame: Frame, node: ast.expr) -> AnyValue:
     if isinstance(node, ast.Constant):
         return node.value
     if not isinstance(node, ast.FormattedValue):
@@ -798,7 +797,7 @@ def _part(frame: Frame, node: ast.expr) -> Any:
 
 def formatted_value(
     frame: Frame, value: ast.expr, conversion: int, format_spec: ast.expr | None
-) -> Any:
+) -> AnyValue:
     """Return the text of a replacement field of an f-string."""
     found = read(frame, value)
     spec = "" if format_spec is None else evaluate(frame, format_spec)
@@ -815,7 +814,7 @@ def formatted_value(
     return formatted(found, conversion, spec)
 
 
-def _starred(frame: Frame, node: ast.Starred, value: ast.expr) -> Any:
+def _starred(frame: Frame, node: ast.Starred, value: ast.expr) -> NoReturn:
     del frame, node, value
     raise Failure(Unsupported(what="a starred expression here", rewrite=""))
 

@@ -45,6 +45,7 @@ from pscdsl.typing.codes.projects import BoundInSeveralPlaces
 from pscdsl.typing.codes.purity import SetOrder
 from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.python_containers import is_dict, is_sequence
 
 # Iteration by Python's loops and functions while a kernel is elaborated.
 
@@ -100,13 +101,15 @@ def _items(value: Place, unknown: str) -> Sequence[Place]:
     """Return the items in order; `unknown` is the message for a value without items."""
     from pscdsl._src.frontend.interpreter.records import RecordClass  # avoids an import cycle
 
+    if is_sequence(value):
+        return value
+    if is_dict(value):
+        return tuple(value)
     match value:
         case Value() | Weak() | Located():
             raise Failure(LoopOverArray(found=str(value.type)))
-        case list() | tuple() | range() | str() | bytes():
+        case range() | str() | bytes():
             return value
-        case dict():
-            return tuple(value)
         case MapValue(items=items):
             if len(items) > 1:
                 raise Failure(SetOrder(kind="a PMap"))

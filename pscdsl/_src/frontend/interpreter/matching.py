@@ -27,7 +27,7 @@ from pscdsl._src.ir.builder import Value, Weak
 from pscdsl.typing.codes.language import BranchOnArray, NotStatic, Unsupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.python_containers import is_known_array, is_tuple
+from pscdsl.typing.python_containers import is_known_array, is_sequence, is_tuple
 
 Names: TypeAlias = "dict[str, AnyValue]"
 """The bindings of a pattern, which are used only if the whole pattern fits."""
@@ -124,8 +124,10 @@ _NO_SEQUENCES: Final = (
 
 def _items(value: AnyValue) -> Sequence[AnyValue] | None:
     """Return the items of a value that `match` accepts as a sequence; None for other values."""
+    if is_sequence(value):
+        return value
     match value:
-        case list() | tuple() | range():
+        case range():
             return value
         case VectorValue(items=items):
             return items

@@ -251,7 +251,7 @@ def _contains(frame: Frame, node: ast.AST, name: str, owner: Place, item: Place)
 def length(frame: Frame, node: ast.AST, record: RecordValue) -> Place:
     """Return `len(record)`."""
     found = called(frame, node, record, "__len__")
-    if (found.__class__ is int and found >= 0) or isinstance(found, Dim):
+    if (type(found) is int and found >= 0) or isinstance(found, Dim):
         return found
     what = f"a length that is {describe(found)}"
     raise Failure(Unsupported(what=what, rewrite="return an integer, or a size"))

@@ -30,7 +30,6 @@ from pscdsl._src.frontend.interpreter.expressions import (
     evaluate,
     forked_on_sizes,
     locate,
-    locate_iterable,
     read,
 )
 from pscdsl._src.frontend.interpreter.frames import (
@@ -539,7 +538,7 @@ def _for(
     body: list[ast.stmt],
     orelse: list[ast.stmt],
 ) -> Outcome:
-    source = locate_iterable(frame, iter)
+    source = locate(frame, iter, iterated=True, used=True)
     if isinstance(source, Poison):
         return _unrolled_in_doubt(frame, target, body)
     source = special_methods.gone_through(frame, iter, source)

@@ -188,7 +188,7 @@ def _is_number(frame: Frame, node: ast.expr) -> bool:
     value = _seen(frame, node)
     if is_traced(value):
         return not value.ndim and value.dtype.is_inexact
-    if isinstance(value, int) and value.__class__ is int:
+    if type(value) is int:
         return abs(value) < LARGE
     return value.__class__ in (float, complex)
 
