@@ -6,7 +6,6 @@ import ast
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -15,6 +14,7 @@ import numpy as np
 from pscdsl._src.frontend.values import (
     MAX_BITS,
     MAX_ITEMS,
+    AnyValue,
     EnumMember,
     External,
     MapValue,
@@ -22,13 +22,12 @@ from pscdsl._src.frontend.values import (
     Partial,
     Poison,
     Poisoned,
-    RecordValue,
-    VectorValue,
     describe,
     is_traced,
     require_narrow,
     require_short,
     tree_parts,
+    with_tree_parts,
 )
 from pscdsl._src.ir.builder import Builder, Weak
 from pscdsl._src.language.elements import frozen, is_frozen
@@ -39,12 +38,10 @@ from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.limits import NotSupported, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.purity import HiddenInput, Mutation, RandomState, SetOrder, SideEffect
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
-from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_slice, is_tuple
+from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence, is_slice, is_tuple
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
-
-    from pscdsl._src.frontend.values import AnyValue
 
 T = TypeVar("T")
 
@@ -609,7 +606,7 @@ SET_METHODS = frozenset(
 )
 
 
-def _lookup(table: Mapping[str, Any], name: str) -> Any:
+def _lookup(table: Mapping[str, T], name: str) -> T | None:
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         found = table.get(".".join(parts[:count]))
@@ -673,7 +670,7 @@ def may_not_exist(value: External) -> bool:
     return False
 
 
-def library_call(name: str, kwargs: Mapping[str, Any]) -> Diagnostic | None:
+def library_call(name: str, kwargs: Mapping[str, AnyValue]) -> Diagnostic | None:
     """Return the problem with a call of a known function, by its keywords."""
     if kwargs.get("out") is not None:
         return Mutation(what=f"`out=` of `{name}`", rewrite="use the result")
@@ -701,15 +698,17 @@ def array_attribute(name: str, owner: str) -> Diagnostic:
     return ArrayLeavesProgram(function=f".{name}", rewrite=rewrite.replace("{x}", owner))
 
 
-def static_attribute(value: Any, name: str, owner: str = "") -> Diagnostic | None:
+def static_attribute(value: AnyValue, name: str, owner: str = "") -> Diagnostic | None:
     """Return the problem with an attribute of a list, set or dict; `owner` is its text."""
-    if isinstance(value, list) and name in LIST_METHODS:
-        return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x=owner or "items"))
-    if isinstance(value, set) and name in SET_METHODS:
-        return made_anew(f"`set.{name}`", "a set comprehension, or `s | {item}`")
-    if isinstance(value, dict) and name in DICT_METHODS:
-        return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x=owner or "d"))
-    return None
+    match value:
+        case list() if name in LIST_METHODS:
+            return made_anew(f"`list.{name}`", LIST_METHODS[name].format(x=owner or "items"))
+        case set() if name in SET_METHODS:
+            return made_anew(f"`set.{name}`", "a set comprehension, or `s | {item}`")
+        case dict() if name in DICT_METHODS:
+            return made_anew(f"`dict.{name}`", DICT_METHODS[name].format(x=owner or "d"))
+        case _:
+            return None
 
 
 def made_anew(what: str, rewrite: str) -> Diagnostic:
@@ -741,55 +740,55 @@ class MutableKind(Enum):
     """A value that holds others that can be changed."""
 
 
-def kind_of(value: Any) -> MutableKind | None:
+def kind_of(value: AnyValue) -> MutableKind | None:
     """Return the way in which a value can be changed; None if it is immutable."""
-    if is_constant(value) and isinstance(value, np.ndarray):
+    if is_known_array(value):
         if is_frozen(value):
             return None
-        plain = type(value) is np.ndarray and not value.dtype.hasobject
+        plain = value.__class__ is np.ndarray and not value.dtype.hasobject
         return MutableKind.ARRAY if plain else MutableKind.DEEP
-    if isinstance(value, Once):
+    if isinstance(value, Once) or any(map(kind_of, parts(value))):
         return MutableKind.DEEP
-    if isinstance(value, list | dict | set):
-        return MutableKind.DEEP if any(kind_of(part) for part in parts(value)) else MutableKind.FLAT
-    return MutableKind.DEEP if any(kind_of(part) for part in parts(value)) else None
+    return MutableKind.FLAT if isinstance(value, list | dict | set) else None
 
 
-def is_mutable(value: Any) -> bool:
+def is_mutable(value: AnyValue) -> bool:
     """Return whether a value, or something in it, can be changed in place."""
     return kind_of(value) is not None
 
 
-def holds_arrays(value: Any) -> bool:
+def holds_arrays(value: AnyValue) -> bool:
     """Return whether a value is or holds an array that is computed."""
     return (is_traced(value) and not isinstance(value, Weak)) or any(
         map(holds_arrays, parts(value))
     )
 
 
-def iterator_in(value: Any) -> Once | None:
+def iterator_in(value: AnyValue) -> Once | None:
     """Return the iterator that a value is or holds."""
     if isinstance(value, Once):
         return value
     return next((once for part in parts(value) if (once := iterator_in(part)) is not None), None)
 
 
-def parts(value: Any) -> Iterator[Any]:
-    """Yield the values that a value holds."""
+def parts(value: AnyValue) -> Sequence[AnyValue]:
+    """Return the values that a value holds."""
     found = tree_parts(value)
     if found is not None:
-        yield from found
-    elif isinstance(value, Partial):
-        yield from (*value.args, *value.kwargs.values())
-    elif isinstance(value, EnumMember):
-        yield value.value
-    elif isinstance(value, Enum):
-        yield value._value_
-    elif hasattr(value, "self_value"):  # a bound method
-        yield value.self_value
+        return found
+    match value:
+        case Partial():
+            return [*value.args, *value.kwargs.values()]
+        case EnumMember():
+            return [value.value]
+        case Enum():
+            return [value._value_]
+        case _:
+            owner: AnyValue = getattr(value, "self_value", None)  # of a bound method
+            return () if owner is None else (owner,)
 
 
-def has_keywords(value: Any) -> bool:
+def has_keywords(value: AnyValue) -> bool:
     """Return whether a value is or holds a partial function with keywords, which are a dict."""
     if isinstance(value, Partial) and value.kwargs:
         return True
@@ -805,7 +804,7 @@ def has_keywords(value: Any) -> bool:
 # order of a set), closed values are refused as well.
 
 
-ATOMS: Final[tuple[type[Any], ...]] = (
+ATOMS: Final[tuple[type, ...]] = (
     *(bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range),
 )
 """Types of closed values without parts."""
@@ -819,30 +818,33 @@ def range_length(value: range) -> int:
     return max(0, (value.stop - value.start + away) // value.step)
 
 
-def is_set(value: object) -> TypeIs[set[Any] | frozenset[Any]]:
+def is_set(value: AnyValue) -> TypeIs[set[Any] | frozenset[Any]]:
     """Return whether this is a set, whose order is unspecified."""
     return isinstance(value, set | frozenset)
 
 
-def _parts(value: Any) -> Iterable[Any] | None:
+_CONTAINERS: Final[frozenset[type]] = frozenset((tuple, list, set, frozenset, dict, slice))
+
+
+def _parts(value: AnyValue) -> Iterable[AnyValue] | None:
     """Return the parts of a container; None if it is no container of Python's."""
-    kind: type[Any] = value.__class__
-    if kind is tuple or kind is list or kind is set or kind is frozenset:
-        items: Iterable[Any] = value
-        return items
-    if kind is dict:
+    if value.__class__ not in _CONTAINERS:
+        return None
+    if is_dict(value):
         return [*value, *value.values()]
-    return (value.start, value.stop, value.step) if is_slice(value) else None
+    if is_slice(value):
+        return value.start, value.stop, value.step
+    return value if is_sequence(value) or is_set(value) else None
 
 
-def _walk(value: Any) -> Iterator[Any]:
+def _walk(value: AnyValue) -> Iterator[AnyValue]:
     """Yield a value and all that it holds."""
     yield value
     for each in _parts(value) or ():
         yield from _walk(each)
 
 
-def is_closed(value: Any) -> bool:
+def is_closed(value: AnyValue) -> bool:
     """Return whether a value and all its parts are CPython's."""
     if value.__class__ in ATOMS:
         return True
@@ -850,7 +852,7 @@ def is_closed(value: Any) -> bool:
     return parts is not None and all(map(is_closed, parts))
 
 
-def first_open(values: Sequence[Any]) -> Any:
+def first_open(values: Sequence[AnyValue]) -> AnyValue:
     """Return the first part of some values that is open; the first value if none is."""
     for value in values:
         for each in _walk(value):
@@ -859,7 +861,7 @@ def first_open(values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def refused(what: str, *values: Any) -> Failure:
+def refused(what: str, *values: AnyValue) -> Failure:
     """Return the refusal of an operation on values that are open."""
     found = first_open(values)
     if isinstance(found, Poison):
@@ -870,7 +872,7 @@ def refused(what: str, *values: Any) -> Failure:
     return Failure(NotStatic(what=f"{what}{shown}"))
 
 
-def require_closed(what: str, *values: Any) -> None:
+def require_closed(what: str, *values: AnyValue) -> None:
     """Raise a Failure unless all values are closed."""
     if not all(map(is_closed, values)):
         raise refused(what, *values)
@@ -885,7 +887,7 @@ class Sets(Enum):
     UNORDERED = "it never does"
 
 
-def _require_determined(value: Any, sets: Sets) -> None:
+def _require_determined(value: AnyValue, sets: Sets) -> None:
     """Raise a Failure if the order of a set decides a function's result."""
     if sets is Sets.UNORDERED:
         return
@@ -926,7 +928,7 @@ def by_python(
         raise Failure(BadArguments(function=what, problem=problem)) from None
 
 
-BINARY: dict[str, Callable[[Any, Any], AnyValue]] = {
+BINARY: dict[str, Callable[..., AnyValue]] = {
     name: getattr(operator, function)
     for name, function in {
         "Add": "add",
@@ -944,7 +946,7 @@ BINARY: dict[str, Callable[[Any, Any], AnyValue]] = {
         "MatMult": "matmul",
     }.items()
 }
-COMPARE: dict[str, Callable[[Any, Any], AnyValue]] = {
+COMPARE: dict[str, Callable[..., AnyValue]] = {
     "Eq": operator.eq,
     "NotEq": operator.ne,
     "Lt": operator.lt,
@@ -952,14 +954,14 @@ COMPARE: dict[str, Callable[[Any, Any], AnyValue]] = {
     "Gt": operator.gt,
     "GtE": operator.ge,
 }
-UNARY: dict[str, Callable[[Any], AnyValue]] = {
+UNARY: dict[str, Callable[..., AnyValue]] = {
     "USub": operator.neg,
     "UAdd": operator.pos,
     "Invert": operator.invert,
 }
 
 
-def require_bounded(name: str, left: Any, right: Any) -> None:
+def require_bounded(name: str, left: AnyValue, right: AnyValue) -> None:
     """Raise a Failure if the result of an operator would be too large to work with."""
     if name in ("Pow", "LShift") and isinstance(left, int) and isinstance(right, int):
         grown = right * max(left.bit_length(), 1) if name == "Pow" else right + left.bit_length()
@@ -975,26 +977,25 @@ def require_bounded(name: str, left: Any, right: Any) -> None:
         require_short("%", text, right if is_tuple(right) else (right,), {})
 
 
-def text_of(what: str, function: Callable[..., str], value: Any, *more: Any) -> str:
+def text_of(what: str, function: Callable[..., str], value: AnyValue, *more: AnyValue) -> str:
     """Return the text of a closed value, by `str`, `repr`, `format` or `ascii`."""
     require_closed(f"the text{'' if what == 'str' else f' by `{what}`'}", value)
     found = by_python(what, function, (value, *more))
     return found
 
 
-_CONVERSIONS: Final[Mapping[int, Callable[[Any], str]]] = {115: str, 114: repr, 97: ascii}
+_CONVERSIONS: Final[Mapping[int, Callable[[AnyValue], str]]] = {115: str, 114: repr, 97: ascii}
 
 
-def formatted(value: Any, conversion: int, spec: str) -> str:
+def formatted(value: AnyValue, conversion: int, spec: str) -> str:
     """Return an f-string's text for a closed value."""
     require_narrow(spec)
     if conversion in _CONVERSIONS:
         value = by_python("an f-string", _CONVERSIONS[conversion], (value,))
-    found: str = by_python("an f-string", format, (value, spec))
-    return found
+    return by_python("an f-string", format, (value, spec))
 
 
-def hashable(value: Any) -> bool:
+def hashable(value: AnyValue) -> bool:
     """Return whether a closed value can be a key."""
     if is_tuple(value):
         return all(map(hashable, value))
@@ -1004,28 +1005,25 @@ def hashable(value: Any) -> bool:
 # The meaning of `psc.constant`.
 
 
-def constant(here: Builder, value: Any) -> Any:
+def constant(here: Builder, value: AnyValue) -> AnyValue:
     """Return an immutable value itself, and an immutable copy of any other."""
-    if is_constant(value) and isinstance(value, np.ndarray):
+    if is_known_array(value):
         if value.dtype.hasobject:
             raise Failure(Unsupported(what="a constant array of Python objects", rewrite=""))
         return frozen(value)
-    if is_sequence(value) or is_tuple(value):
-        return tuple([constant(here, each) for each in value])
-    if is_dict(value):
-        if not all(isinstance(key, str) for key in value):
-            rewrite = "use strings as keys"
-            raise Failure(Unsupported(what="a constant dict with other keys", rewrite=rewrite))
-        return MapValue({key: constant(here, each) for key, each in value.items()})
     if is_set(value):
         return frozenset(value)
-    if isinstance(value, MapValue):
-        return MapValue({key: constant(here, each) for key, each in value.items.items()})
-    if isinstance(value, VectorValue):
-        return VectorValue(tuple([constant(here, item) for item in value.items]))
-    if isinstance(value, RecordValue):
-        fields = {name: constant(here, each) for name, each in value.fields.items()}
-        return replace(value, fields=fields)
     if isinstance(value, Once):
         raise Failure(Unsupported(what=f"{value.kind} as a constant", rewrite="make it a tuple"))
-    return value
+    if is_dict(value) and not all(isinstance(key, str) for key in value):
+        rewrite = "use strings as keys"
+        raise Failure(Unsupported(what="a constant dict with other keys", rewrite=rewrite))
+    found = tree_parts(value)
+    if found is None:
+        return value
+    constants = [constant(here, part) for part in found]
+    if is_sequence(value):
+        return tuple(constants)
+    if is_dict(value):
+        return MapValue(dict(zip(value, constants, strict=True)))
+    return with_tree_parts(value, constants)
