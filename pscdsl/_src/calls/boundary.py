@@ -25,6 +25,7 @@ from pscdsl.typing.array_types import (
     TupleType,
     Type,
     VectorType,
+    nodes,
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY, PYTHON, U32, DType, Kind, accepts_weak, becomes
@@ -346,20 +347,14 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
 
 def register_result(tree: Type, register: Register, *, apart: bool = False) -> None:
     """Tell `register` of every container class of a result; `apart` as in `register_record`."""
-    if isinstance(tree, TupleType | VectorType):
-        for item in tree.items:
-            register_result(item, register, apart=apart)
-        if isinstance(tree, VectorType):
+    for node in nodes(tree):
+        if isinstance(node, VectorType):
             register(type(_NO_ITEMS), _vector_children, _vector_from)
-    elif isinstance(tree, RecordType):
-        register_record(cast("InstanceClass | None", tree.record.definition), register, apart=apart)
-        for _, item in tree.fields:
-            register_result(item, register, apart=apart)
-    elif isinstance(tree, MapType):
-        if not isinstance(tree, DictType):  # which is built in
+        elif isinstance(node, RecordType):
+            record = cast("InstanceClass | None", node.record.definition)
+            register_record(record, register, apart=apart)
+        elif isinstance(node, MapType) and not isinstance(node, DictType):  # which is built in
             register(type(_NO_ENTRIES), _map_children, _map_from)
-        for _, item in tree.items:
-            register_result(item, register, apart=apart)
 
 
 def register_record(cls: InstanceClass | None, register: Register, *, apart: bool = False) -> None:

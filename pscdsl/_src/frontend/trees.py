@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -236,31 +236,29 @@ def _no_tree(value: AnyValue) -> str:
     return "a dict with other keys than strings" if is_dict(value) else describe(value)
 
 
-def unflatten(
-    tree: Type, leaves: Iterator[AnyValue], array: Callable[[AnyValue], AnyValue] | None = None
-) -> AnyValue:
+def unflatten(tree: Type, leaves: Iterator[AnyValue]) -> AnyValue:
     """Return the value with this type and these leaves."""
-    if isinstance(tree, ArrayType):
-        each = next(leaves)
-        return each if array is None else array(each)
-    if isinstance(tree, NoneType):
-        return None
-    if isinstance(tree, StaticType):
-        return tree.value
-    if isinstance(tree, TupleType):
-        items = [unflatten(item, leaves, array) for item in tree.items]
-        return items if isinstance(tree, ListType) else tuple(items)
-    if isinstance(tree, RecordType):
-        cls = tree.record.definition
-        assert isinstance(cls, RecordClass)
-        return RecordValue(cls, {n: unflatten(each, leaves, array) for n, each in tree.fields})
-    if isinstance(tree, DictType):
-        found = {key: unflatten(each, leaves, array) for key, each in tree.items}
-        return {key: found[key] for key in tree.order or found}
-    if isinstance(tree, MapType):
-        return MapValue({key: unflatten(each, leaves, array) for key, each in tree.items})
-    assert isinstance(tree, VectorType)
-    return VectorValue(tuple(unflatten(item, leaves, array) for item in tree.items))
+    match tree:
+        case ArrayType():
+            return next(leaves)
+        case NoneType():
+            return None
+        case StaticType():
+            return tree.value
+        case TupleType():
+            items = [unflatten(item, leaves) for item in tree.items]
+            return items if isinstance(tree, ListType) else tuple(items)
+        case RecordType():
+            cls = tree.record.definition
+            assert isinstance(cls, RecordClass)
+            return RecordValue(cls, {name: unflatten(each, leaves) for name, each in tree.fields})
+        case MapType():
+            found = {key: unflatten(each, leaves) for key, each in tree.items}
+            if isinstance(tree, DictType):
+                return {key: found[key] for key in tree.order or found}
+            return MapValue(found)
+        case VectorType():
+            return VectorValue(tuple([unflatten(item, leaves) for item in tree.items]))
 
 
 # The common parts of all combinators: function arguments, trees of arrays, agreement of types.
@@ -396,7 +394,7 @@ def _record(value: RecordValue) -> Node[AnyValue]:
     static = {
         name
         for name in static_fields(value.cls)
-        if name in fields and isinstance(fields[name], Hashable) and not is_traced(fields[name])
+        if name in fields and not (fields[name].__hash__ is None or is_traced(fields[name]))
     }
     return record_node(value.cls, fields, static, lambda items: with_tree_parts(value, items))
 
