@@ -422,7 +422,7 @@ def with_spec_parts(spec: Spec, parts: Sequence[Spec]) -> Spec:
     return spec
 
 
-def _steps(spec: Spec) -> Sequence[str]:
+def spec_steps(spec: Spec) -> Sequence[str]:
     """Return the text that selects each part."""
     if isinstance(spec, TupleSpec):
         return [f"[{index}]" for index in range(len(spec.items))]
@@ -436,7 +436,7 @@ def _steps(spec: Spec) -> Sequence[str]:
 def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
     """Yield a specification and everything in it, each with the text that selects it."""
     yield where, spec
-    for step, part in zip(_steps(spec), spec_parts(spec), strict=False):
+    for step, part in zip(spec_steps(spec), spec_parts(spec), strict=False):
         yield from walk_paths(part, where + step)
 
 

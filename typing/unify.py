@@ -21,7 +21,6 @@ from pscdsl.typing.array_types import (
     Type,
     VectorType,
     children,
-    key_step,
     map_leaves,
     paths,
     size_of,
@@ -57,6 +56,8 @@ from pscdsl.typing.signatures import (
     declared_dims,
     group_dims,
     group_name,
+    spec_parts,
+    spec_steps,
     static_sizes,
     walk_paths,
 )
@@ -199,72 +200,54 @@ class _Matching:
         self.anonymous = 0
 
     def visit(self, spec: Spec, given: Type, where: str) -> None:
-        if isinstance(spec, ArraySpec):
-            if not isinstance(given, ArrayType):
+        match spec:
+            case ArraySpec() if isinstance(given, ArrayType):
+                self.array(spec, given, where)
+            case StaticSpec():
+                self.static(spec, given, where)
+            case TreeSpec():
+                self.tree(spec, given, where)
+            case OptionalSpec():
+                self.given[where] = not isinstance(given, NoneType)
+                if self.given[where]:
+                    self.visit(spec.item, given, where)
+            case _ if not self.fits(spec, given, where):
                 raise self.wrong_tree(where, spec, given)
-            self.array(spec, given, where)
-            return
-        if isinstance(spec, StaticSpec):
-            self.static(spec, given, where)
-            return
-        if isinstance(spec, TreeSpec):
-            self.tree(spec, given, where)
-            return
-        if isinstance(spec, MapSpec) and spec.plain:
-            if not isinstance(given, DictType):
-                raise self.wrong_tree(where, spec, given)
-            self.keys[where] = given.order or tuple([key for key, _ in given.items])
-            for key, item in given.items:
-                self.visit(spec.item, item, where + key_step(key))
-            return
-        if isinstance(spec, MapSpec):
-            if not isinstance(given, MapType) or isinstance(given, DictType):
-                raise self.wrong_tree(where, spec, given)
-            self.keys[where] = tuple(key for key, _ in given.items)
-            for key, item in given.items:
-                self.visit(spec.item, item, f"{where}[{key!r}]")
-            return
-        for inner, item, path in self.pair(spec, given, where):
-            self.visit(inner, item, path)
+            case RepeatedSpec() | MapSpec():
+                for step, part in children(given):
+                    self.visit(spec.item, part, where + step)
+            case _:
+                found = dict(children(given))
+                for step, part_spec in zip(spec_steps(spec), spec_parts(spec), strict=False):
+                    self.visit(part_spec, found[step], where + step)
 
-    def pair(self, spec: Spec, given: Type, where: str) -> Iterator[tuple[Spec, Type, str]]:
-        """Yield the parts of a container with their specifications."""
-        if isinstance(spec, NoneSpec) and isinstance(given, NoneType):
-            return
-        if isinstance(spec, OptionalSpec):
-            self.given[where] = not isinstance(given, NoneType)
-            if self.given[where]:
-                yield spec.item, given, where
-            return
-        if isinstance(spec, TupleSpec) and isinstance(given, TupleType):
-            listed = not spec.listed or isinstance(given, ListType)
-            if listed and len(spec.items) == len(given.items):
-                pairs = zip(spec.items, given.items, strict=True)
-                for index, (inner, item) in enumerate(pairs):
-                    yield inner, item, f"{where}[{index}]"
-                return
-        if isinstance(spec, RepeatedSpec):
-            wanted = ListType if spec.listed else VectorType if spec.vector else TupleType
-            if isinstance(given, wanted):
+    def fits(self, spec: Spec, given: Type, where: str) -> bool:
+        """Return whether a container has the declared kind; note its length or keys."""
+        match spec:
+            case TupleSpec() if isinstance(given, ListType if spec.listed else TupleType):
+                return len(spec.items) == len(given.items)
+            case RepeatedSpec():
+                wanted = ListType if spec.listed else VectorType if spec.vector else TupleType
+                if not isinstance(given, wanted):
+                    return False
                 self.lengths[where] = len(given.items)
-                for index, item in enumerate(given.items):
-                    yield spec.item, item, f"{where}[{index}]"
-                return
-        if isinstance(spec, RecordSpec) and isinstance(given, RecordType):
-            if spec.record == given.record:
-                pairs2 = zip(spec.fields, given.fields, strict=True)
-                for (name, inner), (_, item) in pairs2:
-                    yield inner, item, f"{where}.{name}"
-                return
-        if isinstance(spec, DictSpec) and isinstance(given, DictType):
-            found = dict(given.items)
-            if found.keys() == {*spec.keys()}:
+                return True
+            case RecordSpec():
+                return isinstance(given, RecordType) and spec.record == given.record
+            case MapSpec():
+                if not isinstance(given, MapType) or isinstance(given, DictType) != spec.plain:
+                    return False
+                order = given.order if isinstance(given, DictType) else ()
+                self.keys[where] = order or tuple([key for key, _ in given.items])
+                return True
+            case DictSpec():
+                if not isinstance(given, DictType) or dict(given.items).keys() != {*spec.keys()}:
+                    return False
                 if given.order and given.order != spec.keys():
                     self.keys[where] = given.order
-                for key, inner in spec.items:
-                    yield inner, found[key], where + key_step(key)
-                return
-        raise self.wrong_tree(where, spec, given)
+                return True
+            case _:
+                return isinstance(spec, NoneSpec) and isinstance(given, NoneType)
 
     def static(self, spec: StaticSpec, given: Type, where: str) -> None:
         if isinstance(given, NoneType):
