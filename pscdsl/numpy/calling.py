@@ -8,7 +8,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Final, NoReturn, TypeAlias, TypeGuard
+from typing import Any, Final, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -58,6 +58,8 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, KEY, PYTHON, U64, DType, Kind, accepts_weak
 from pscdsl.typing.python_containers import NDArray, is_sequence, is_tuple
+
+T = TypeVar("T")
 
 # Static arguments: axes, sizes and shapes, items of lists; never computed numbers.
 
@@ -153,7 +155,7 @@ class OfCounter(Counted):
             self._at = number.at
 
 
-def size_of_counter(value: Any) -> Any:
+def size_of_counter(value: T) -> T | Size:
     """The size that a number made of counters is; anything else is what it was."""
     return value.size if isinstance(value, OfCounter) else value
 

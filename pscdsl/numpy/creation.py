@@ -706,7 +706,7 @@ def indices(here: Builder, dimensions: Any, dtype: Any = None, sparse: bool = Fa
     return tuple([made(own, partial(counted, axis)) for axis, own in enumerate(lone)])
 
 
-def grid(here: Builder, index: Any, name: str) -> Any:
+def grid(here: Builder, index: Any, name: str) -> Weak | tuple[Weak, ...]:
     """`np.mgrid[index]` and `np.ogrid[index]` of slices of integers: counters along each axis."""
     slices = index if is_tuple(index) else (index,)
     counters = [_counter(here, each, name) for each in slices]

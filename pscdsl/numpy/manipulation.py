@@ -642,13 +642,15 @@ def column_stack(tup: Any) -> Value:
     return concatenated("numpy.column_stack", columns, 1)
 
 
-def along_axis(here: Builder, index: Any, name: str) -> Any:
+def along_axis(here: Builder, index: Any, name: str) -> Value | Weak:
     """Return `np.r_[index]` or `np.c_[index]`: arrays, numbers and the numbers of slices."""
     parts = index if is_tuple(index) else (index,)
     if not parts:
         raise Failure(BadArguments(function=name, problem="takes at least one array"))
     pieces = [_piece(here, name, part) for part in parts]
-    return concatenate.of_mixed(here, (pieces,), {"axis": -1 if name == "numpy.c_" else 0})
+    axis = -1 if name == "numpy.c_" else 0
+    result: Value | Weak = concatenate.of_mixed(here, (pieces,), {"axis": axis})
+    return result
 
 
 def _piece(here: Builder, name: str, part: Any) -> Any:

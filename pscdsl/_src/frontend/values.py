@@ -57,6 +57,8 @@ Array: TypeAlias = "Value | Weak"
 """An array of the program. `Weak` are those without a dtype: Python's numbers among them."""
 KnownNumber: TypeAlias = "bool | int | float | complex | np.generic[Any] | np.ndarray[Any, Any]"
 """A number or an array that is known during elaboration."""
+NumericValue: TypeAlias = "Array | Dim | KnownNumber"
+"""A value that can be used as an array."""
 ConstantValue: TypeAlias = Union[
     "None",
     "str",
@@ -475,7 +477,7 @@ def is_traced(value: object) -> TypeIs[Array]:
 _NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
 
 
-def is_number(value: object) -> TypeIs[Array | Dim | KnownNumber]:
+def is_number(value: object) -> TypeIs[NumericValue]:
     """Return whether this can be used as an array."""
     return isinstance(value, _NUMBERS)
 

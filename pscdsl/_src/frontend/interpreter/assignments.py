@@ -416,7 +416,7 @@ def _update_item(
 
     def combined(left: Any, right: Any) -> Any:
         result = operators.binary(frame, node, operator, left, right)
-        if is_traced(left) and left.ndim:
+        if is_traced(left) and is_traced(result) and left.ndim:
             sign = operators.SIGNS[operator]
             require_place(frame.here(node), left, sign, result, frame.source.text_of(target))
         return result

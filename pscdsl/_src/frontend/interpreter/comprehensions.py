@@ -236,7 +236,9 @@ def _unrolled(
             at(place)
             inner.here(generator.target)
             with guard(session):
-                assign(inner, generator.target, item if item_of is None else item_of(item))
+                if item_of is not None and isinstance(item, int):
+                    item = item_of(item)
+                assign(inner, generator.target, item)
                 holds = _all_hold(inner, generator.ifs)
             if holds:
                 step()

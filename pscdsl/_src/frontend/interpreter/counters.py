@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Final
 
+from pscdsl._src.frontend.values import AnyValue, Array, NumericValue
 from pscdsl._src.ir.builder import Program, Value, Weak
 from pscdsl._src.ir.program import Var
 from pscdsl.numpy.calling import OfCounter
@@ -74,7 +75,7 @@ def _without_zero(count: Size) -> Size:
 # Numbers that are sizes, and results computed from them.
 
 
-def as_number(program: Program | None, value: Any) -> Any:
+def as_number(program: Program | None, value: AnyValue) -> AnyValue:
     """Return a size that names counters as a number that is also a size, even inside a shape."""
     if program is None or not isinstance(program.facts, InLoop):
         return value
@@ -90,7 +91,9 @@ def as_number(program: Program | None, value: Any) -> Any:
 _SIZED: Final = ("Add", "Sub", "Mult", "FloorDiv", "Mod")
 
 
-def calculated(program: Program | None, name: str, left: Any, right: Any, result: Any) -> Any:
+def calculated(
+    program: Program | None, name: str, left: AnyValue, right: AnyValue, result: Array
+) -> Array:
     """Return the result of an operator on numbers, as a size if it is one."""
     if program is None or name not in _SIZED or not isinstance(result, Weak):
         return result
@@ -110,7 +113,7 @@ def calculated(program: Program | None, name: str, left: Any, right: Any, result
     return OfCounter(program.current, size, result)
 
 
-def negative(program: Program | None, name: str, operand: Any, result: Any) -> Any:
+def negative(program: Program | None, name: str, operand: AnyValue, result: Array) -> Array:
     """Return the result of `-i` or `+i` as a size."""
     if program is None or not isinstance(operand, OfCounter) or not isinstance(result, Weak):
         return result
@@ -120,7 +123,9 @@ def negative(program: Program | None, name: str, operand: Any, result: Any) -> A
     return OfCounter(program.current, size, result)
 
 
-def extremum(program: Program, name: str, items: Sequence[Any], result: Any) -> Any:
+def extremum(
+    program: Program, name: str, items: Sequence[AnyValue], result: NumericValue
+) -> NumericValue:
     """Return the result of Python's `min` or `max` of integers as a size."""
     sizes = [size for size in map(size_of, items) if size is not None]
     if len(sizes) < len(items) or not any(isinstance(each, OfCounter) for each in items):
@@ -131,7 +136,7 @@ def extremum(program: Program, name: str, items: Sequence[Any], result: Any) -> 
     return OfCounter(program.current, program.facts.simplify(size), result)
 
 
-def size_of(value: Any) -> Size | None:
+def size_of(value: AnyValue) -> Size | None:
     """Return an integer as a size; None if it is not known as one."""
     if isinstance(value, OfCounter):
         return value.size
@@ -150,7 +155,9 @@ _FACTS: Final[dict[str, Callable[[Size, Size], Fact]]] = {
 }
 
 
-def note_comparison(program: Program | None, name: str, left: Any, right: Any, found: Any) -> None:
+def note_comparison(
+    program: Program | None, name: str, left: AnyValue, right: AnyValue, found: AnyValue
+) -> None:
     """Record the facts about counters that a comparison implies."""
     if not isinstance(left, OfCounter) and not isinstance(right, OfCounter):
         return
@@ -161,20 +168,25 @@ def note_comparison(program: Program | None, name: str, left: Any, right: Any, f
     _note(program, found, (fact,), (fact.negated(),))
 
 
-def note_negation(program: Program | None, value: Any, found: Any) -> None:
+def note_negation(program: Program | None, value: AnyValue, found: AnyValue) -> None:
     """Record the facts about counters that `not value` implies."""
     holds, fails = said(program, value)
     _note(program, found, fails, holds)
 
 
-def note_chain(program: Program | None, parts: list[Any], found: Any) -> None:
+def note_chain(program: Program | None, parts: Sequence[AnyValue], found: AnyValue) -> None:
     """Record the facts about counters that the truth of all parts implies."""
     holds = [fact for part in parts for fact in said(program, part)[0]]
     _note(program, found, tuple(holds), ())
 
 
 def note_either(
-    program: Program | None, one: Any, others: list[Any], found: Any, *, is_and: bool
+    program: Program | None,
+    one: AnyValue,
+    others: Sequence[AnyValue],
+    found: AnyValue,
+    *,
+    is_and: bool,
 ) -> None:
     """Record the facts about counters that `one and other`, or `one or other`, implies."""
     side = 0 if is_and else 1
@@ -182,14 +194,14 @@ def note_either(
     _note(program, found, *((facts, ()) if is_and else ((), facts)))
 
 
-def note_truth(program: Program | None, value: Any, found: Any) -> None:
+def note_truth(program: Program | None, value: AnyValue, found: AnyValue) -> None:
     """Record the fact that the truth of a number implies about it."""
     if isinstance(value, OfCounter):
         fact = Fact("!=", value.size, 0)
         _note(program, found, (fact,), (fact.negated(),))
 
 
-def said(program: Program | None, value: Any) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+def said(program: Program | None, value: AnyValue) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     """Return the facts about counters if a truth value holds, and if it does not."""
     if program is None or not isinstance(value, Value) or not isinstance(value.atom, Var):
         return (), ()
@@ -197,7 +209,7 @@ def said(program: Program | None, value: Any) -> tuple[tuple[Fact, ...], tuple[F
 
 
 def _note(
-    program: Program | None, found: Any, holds: tuple[Fact, ...], fails: tuple[Fact, ...]
+    program: Program | None, found: AnyValue, holds: tuple[Fact, ...], fails: tuple[Fact, ...]
 ) -> None:
     if program is not None and isinstance(found, Value) and isinstance(found.atom, Var):
         program.conditions[found.atom] = holds, fails

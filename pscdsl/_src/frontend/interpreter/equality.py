@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pscdsl._src.frontend.purity import Sets, by_python, external_value, is_clos
 from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
+    AnyValue,
     EnumMember,
     External,
     KnownModule,
@@ -35,14 +36,14 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
-from pscdsl._src.ir.builder import PythonNumber
+from pscdsl._src.ir.builder import Builder, PythonNumber
 from pscdsl._src.ir.numpy_dtypes import meant_by
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotStatic
 from pscdsl.typing.codes.purity import HiddenInput
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_tuple
 
@@ -58,7 +59,7 @@ _SAME_THING: Final = (StaticFunction, Meaning, RecordClass, KnownModule, EnumMem
 """Values that are equal only to themselves, and to no closed value."""
 
 
-def meant(value: Any) -> Any:
+def meant(value: AnyValue) -> AnyValue:
     """Return a value as the source would name it; a Failure if that does not identify it."""
     kind: type[Any] = value.__class__
     ours = kind.__module__.startswith("pscdsl.") and kind.__name__ != "ElementType"
@@ -72,7 +73,7 @@ def meant(value: Any) -> Any:
     return value
 
 
-def compares_as_itself(value: Any) -> bool:
+def compares_as_itself(value: AnyValue) -> bool:
     """Return whether Python compares a value, and not a method of its class."""
     for cls in value.__class__.__mro__:
         if any(name in vars(cls) for name in ("__eq__", "__ne__")):
@@ -80,13 +81,14 @@ def compares_as_itself(value: Any) -> bool:
     return True
 
 
-def equal(left: Any, right: Any, decide: Decide) -> bool | Undecided:
+def equal(left: AnyValue, right: AnyValue, decide: Decide) -> bool | Undecided:
     """Return whether two static values are equal; a Failure if that is unknown."""
     left, right = meant(left), meant(right)
     if is_closed(left) and is_closed(right):
         return bool(by_python("==", operator.eq, (left, right), sets=Sets.UNORDERED))
     if _is_integer(left) and _is_integer(right):
-        return decide(Fact("==", _integer(left), _integer(right)))
+        sizes = [int(x) if isinstance(x, bool) else x for x in (left, right)]
+        return decide(Fact("==", sizes[0], sizes[1]))
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Dim) and isinstance(other, float):
             return decide(Fact("==", one, int(other))) if other.is_integer() else False
@@ -100,15 +102,13 @@ def equal(left: Any, right: Any, decide: Decide) -> bool | Undecided:
     return found
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: AnyValue) -> TypeGuard[Size]:
     return isinstance(value, int | Dim) and not isinstance(value, Enum)
 
 
-def _integer(value: Any) -> Any:
-    return int(value) if isinstance(value, bool) else value
-
-
-def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) -> bool | Undecided:
+def _equal_items(
+    left: tuple[AnyValue, ...], right: tuple[AnyValue, ...], decide: Decide
+) -> bool | Undecided:
     """Compare tuples item by item up to the first difference, then by their lengths."""
     facts: list[Fact] = []
     for one, other in zip(left, right, strict=False):
@@ -126,7 +126,7 @@ def _equal_items(left: tuple[Any, ...], right: tuple[Any, ...], decide: Decide) 
     return Undecided(tuple(facts)) if facts else True
 
 
-def _one_thing(left: Any, right: Any) -> bool | None:
+def _one_thing(left: AnyValue, right: AnyValue) -> bool | None:
     """Compare values that are equal only to themselves; None if that does not decide it."""
     real = [isinstance(each, Enum) for each in (left, right)]
     if any(real) and all(r or is_closed(x) for r, x in zip(real, (left, right), strict=True)):
@@ -151,7 +151,7 @@ def _one_thing(left: Any, right: Any) -> bool | None:
     return None
 
 
-def _is_closed_one(value: Any, closed: Any) -> bool | None:
+def _is_closed_one(value: AnyValue, closed: AnyValue) -> bool | None:
     """Return whether a value that is not closed equals a closed one; None if that is unknown."""
     if isinstance(value, Dim):
         return None if isinstance(closed, int | float | complex) else False
@@ -164,13 +164,13 @@ def _is_closed_one(value: Any, closed: Any) -> bool | None:
     return False if isinstance(value, _SAME_THING) else None
 
 
-def _unknown(left: Any, right: Any) -> Failure:
+def _unknown(left: AnyValue, right: AnyValue) -> Failure:
     shown = [describe(each) for each in (left, right)]
     rewrite = "compare field by field" if RecordValue in (type(left), type(right)) else ""
     return Failure(NotStatic(what=f"whether {shown[0]} and {shown[1]} are equal", rewrite=rewrite))
 
 
-def _equal_dtypes(left: Any, right: Any) -> bool:
+def _equal_dtypes(left: AnyValue, right: AnyValue) -> bool:
     one, other = _dtype(left), _dtype(right)
     for each in (left, right):
         if not (is_closed(each) or isinstance(each, (*_SAME_THING, Enum, DType))):
@@ -180,7 +180,7 @@ def _equal_dtypes(left: Any, right: Any) -> bool:
     return one is not None and one == other
 
 
-def _dtype(value: Any) -> DType | None:
+def _dtype(value: AnyValue) -> DType | None:
     """Return the dtype for which NumPy takes a value in a comparison with a dtype."""
     if isinstance(value, StaticFunction):
         value = PYTHON_DTYPES.get(value.name)
@@ -199,7 +199,7 @@ def _same_function(left: Closure, right: Closure) -> bool:
     raise Failure(NotStatic(what=f"whether two functions made as `{left.name}` are the same one"))
 
 
-def identical(left: Any, right: Any) -> bool:
+def identical(left: AnyValue, right: AnyValue) -> bool:
     """Evaluate `is`: by identity for functions, classes and members; an address is refused."""
     left, right = meant(left), meant(right)
     for one, other in ((left, right), (right, left)):
@@ -218,7 +218,7 @@ def identical(left: Any, right: Any) -> bool:
     return found
 
 
-def is_among(item: Any, items: Iterable[Any], decide: Decide) -> bool | Undecided:
+def is_among(item: AnyValue, items: Iterable[AnyValue], decide: Decide) -> bool | Undecided:
     """Evaluate `in` over items in order: the first equal item decides."""
     facts: list[Fact] = []
     for each in items:
@@ -232,20 +232,31 @@ def is_among(item: Any, items: Iterable[Any], decide: Decide) -> bool | Undecide
     return Undecided(tuple(facts), any_of=len(facts) > 1) if facts else False
 
 
-def place(items: Sequence[Any], item: Any, /) -> int:
+def surely_equal(left: AnyValue, right: AnyValue) -> bool:
+    """Return whether two static values are equal; a Failure if it depends on sizes."""
+    answer = equal(left, right, _no_facts)
+    assert not isinstance(answer, Undecided)
+    return answer
+
+
+def _no_facts(fact: Fact) -> NoReturn:
+    raise Failure(NotStatic(what=f"whether {fact}"))
+
+
+def place(items: Sequence[AnyValue], item: AnyValue, /) -> int:
     """Return `items.index(item)` for items that are not all closed; a Failure if it is unknown."""
     for index, each in enumerate(items):
-        if equal(each, item, _no_facts):
+        if surely_equal(each, item):
             return index
     raise Failure(BadArguments(function="index", problem=f"finds no {describe(item)}"))
 
 
-def times(items: Sequence[Any], item: Any, /) -> int:
+def times(items: Sequence[AnyValue], item: AnyValue, /) -> int:
     """Return `items.count(item)` for items that are not all closed; a Failure if it is unknown."""
-    return sum([bool(equal(each, item, _no_facts)) for each in items])
+    return sum([surely_equal(each, item) for each in items])
 
 
-def is_key(value: Any) -> bool:
+def is_key(value: AnyValue) -> bool:
     """Return whether a value can be a key: its hash and its equality are known."""
     if is_tuple(value):
         return all(map(is_key, value))
@@ -254,7 +265,7 @@ def is_key(value: Any) -> bool:
     return is_closed(value) or isinstance(value, (*_SAME_THING, Enum))
 
 
-def require_key(value: Any) -> Any:
+def require_key(value: AnyValue) -> AnyValue:
     """Return a valid key, or item of a set; a Failure for other values."""
     if isinstance(value, External):
         raise Failure(external_value(value))
@@ -263,7 +274,7 @@ def require_key(value: Any) -> Any:
     return value
 
 
-def found_key(key: Any, keys: Iterable[Any]) -> Any:
+def found_key(key: AnyValue, keys: Iterable[AnyValue]) -> AnyValue:
     """Return the equal key of a dict or item of a set; MISSING if there is none.
 
     Dtypes are no keys: equal ones may have different hashes.
@@ -273,7 +284,7 @@ def found_key(key: Any, keys: Iterable[Any]) -> Any:
         return key
     closed = is_closed(key)
     for each in keys:
-        if not (closed and is_closed(each)) and equal(key, each, _no_facts):
+        if not (closed and is_closed(each)) and surely_equal(key, each):
             return each
     return MISSING
 
@@ -282,16 +293,16 @@ class Table:
     """A dict under construction, which also compares keys that are not closed."""
 
     def __init__(self, items: Mapping[Any, Any] | None = None) -> None:
-        self.items: dict[Any, Any] = dict(items or {})
+        self.items: dict[Any, AnyValue] = dict(items or {})
         self._open = [key for key in self.items if not is_closed(key)]
 
-    def put(self, key: Any, value: Any) -> None:
+    def put(self, key: AnyValue, value: AnyValue) -> None:
         """Set `items[key] = value`; a Failure if it cannot be a key."""
         key = require_key(meant(key))
         closed = is_closed(key)
         if not (closed and key in self.items):
             for each in self._open if closed else self.items:
-                if equal(key, each, _no_facts):
+                if surely_equal(key, each):
                     key = each
                     break
             else:
@@ -305,10 +316,6 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-
-
-def _no_facts(fact: Fact) -> bool | Undecided:
-    raise Failure(NotStatic(what=f"whether {fact}"))
 
 
 # `isinstance`, as far as the class of a value is known while checking.
@@ -331,7 +338,7 @@ OPEN = ("typing.", "collections.", "numbers.", "abc.")
 """The modules of classes whose instances are decided by their abilities."""
 
 
-def isinstance_(here: Any, value: Any, classes: Any, /) -> bool:
+def isinstance_(here: Builder, value: AnyValue, classes: AnyValue, /) -> bool:
     """Return whether a value is an instance of some classes; a Failure if that is unknown."""
     del here
     value = meant(value)
@@ -345,7 +352,7 @@ def isinstance_(here: Any, value: Any, classes: Any, /) -> bool:
     return False
 
 
-def _flat(classes: Any) -> Iterator[Any]:
+def _flat(classes: AnyValue) -> Iterator[AnyValue]:
     if is_tuple(classes):
         for class_ in classes:
             yield from _flat(class_)
@@ -353,7 +360,7 @@ def _flat(classes: Any) -> Iterator[Any]:
         yield classes
 
 
-def _is(value: Any, cls: Any) -> bool | None:
+def _is(value: AnyValue, cls: AnyValue) -> bool | None:
     name = getattr(cls, "name", None)
     if isinstance(cls, RecordClass):
         if cls.kind in ("namespace", "typeddict"):

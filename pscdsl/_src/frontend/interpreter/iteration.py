@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias, overload
 
 from pscdsl._src.frontend.interpreter.places import (
     Index,
@@ -19,9 +20,11 @@ from pscdsl._src.frontend.interpreter.places import (
 )
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.values import (
+    AnyValue,
     Array,
     Once,
     Open,
+    Place,
     describe,
 )
 from pscdsl._src.ir.builder import Builder, Value, Weak
@@ -72,15 +75,19 @@ def as_counter(number: Weak, size: Size | None) -> Weak:
     return OfCounter(number.builder.program.current, size, number)
 
 
+Step: TypeAlias = int | Position
+"""The number of a step, from 0: in a loop that is unrolled, or in a rolled one."""
+
+
 @dataclass(frozen=True, eq=False)
 class Iterated(Walked):
     """The iterable of a loop whose items are computed from a counter that starts at 0."""
 
     kind: str
     count: Count
-    item: Callable[[Any], Any]
-    """Returns the item of a step, given the counter: an int, or a `Position`."""
-    located: tuple[Any, ...] = ()
+    item: Callable[[Step], Place]
+    """Returns the item of a step."""
+    located: tuple[Located, ...] = ()
     """The arrays whose rows it gives."""
     once: bool = False
     """Whether it is an iterator, which can be consumed only once."""
@@ -98,40 +105,41 @@ class Iterated(Walked):
         return range(count) if isinstance(count, int) and count <= FEW_STEPS else None
 
 
-def counted_range(here: Builder, bounds: Sequence[Any]) -> Iterated | None:
+def counted_range(here: Builder, bounds: Sequence[AnyValue]) -> Iterated | None:
     """Return `range(…)` of sizes and computed integers; None for other bounds."""
     start, limit, step = map(size_of_counter, _bounds(bounds))
     if isinstance(step, bool) or not isinstance(step, int) or step == 0:
         raise Failure(NotStatic(what="the step of a `range`", rewrite="give a number other than 0"))
-    ends = (start, limit)
-    if all(isinstance(each, int | Dim) for each in ends):
-        count: Count = _known_count(here, start, limit, step)
+    first: Count
+    count: Count
+    if isinstance(start, int | Dim) and isinstance(limit, int | Dim):
+        first, count = start, _known_count(here, start, limit, step)
     else:
-        found = [_as_integer(here, each) for each in ends]
-        if None in found:
+        low, high = _as_integer(here, start), _as_integer(here, limit)
+        if low is None or high is None:
             return None
-        low, high = (cast(each, I64) for each in found if each is not None)
+        low, high = cast(low, I64), cast(high, I64)
+        first = start if isinstance(start, int | Dim) else low
         count = _computed_count(here, low, high, step)
-        start = start if isinstance(start, int | Dim) else low
 
-    def item(counter: Any) -> Any:
+    def item(counter: Step) -> Array | Size:
         if isinstance(counter, int):
-            assert isinstance(start, int | Dim)
-            return start + step * counter
+            assert isinstance(first, int | Dim)
+            return first + step * counter
         scaled, size = counter.times(step), None
-        if counter.size is not None and isinstance(start, int | Dim):
-            size = start + step * counter.size
-        if isinstance(start, int) and start == 0:
+        if counter.size is not None and isinstance(first, int | Dim):
+            size = first + step * counter.size
+        if isinstance(first, int) and first == 0:
             return as_counter(computed(scaled, Kind.INT), size)
         now = scaled.builder.program.current
-        base = now.size(start, scaled.dtype) if isinstance(start, int | Dim) else start
+        base = now.size(first, scaled.dtype) if isinstance(first, int | Dim) else first
         return as_counter(computed(now.bind(e.add, (base, scaled))[0], Kind.INT), size)
 
-    line = (start, step) if isinstance(start, int | Dim) else None
+    line = (first, step) if isinstance(first, int | Dim) else None
     return Iterated("a `range`", count, item, line=line)
 
 
-def _bounds(bounds: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _bounds(bounds: Sequence[AnyValue]) -> tuple[AnyValue, AnyValue, AnyValue]:
     if not 1 <= len(bounds) <= 3:
         problem = "takes one to three integers"
         raise Failure(BadArguments(function="range", problem=problem))
@@ -139,7 +147,7 @@ def _bounds(bounds: Sequence[Any]) -> tuple[Any, Any, Any]:
     return (0, first, 1) if not rest else (first, rest[0], rest[1] if len(rest) == 2 else 1)
 
 
-def _as_integer(here: Builder, value: Any) -> Value | None:
+def _as_integer(here: Builder, value: AnyValue) -> Value | None:
     if isinstance(value, int | Dim) and not isinstance(value, bool):
         return here.size(value, I64)
     if isinstance(value, Weak):
@@ -173,8 +181,13 @@ def _computed_count(here: Builder, low: Value, high: Value, step: int) -> Value:
     return found
 
 
-def row_of(array: Any, index: Any) -> Any:
-    """Return one row of an array: a view, or a scalar."""
+@overload
+def row_of(array: Ref | Array, step: Step) -> Ref | Array: ...
+@overload
+def row_of(array: Located | Array, step: Step) -> Located | Array: ...
+def row_of(array: Located | Array, step: Step) -> Located | Array:
+    """Return the row of an array for a step: a view, or a scalar."""
+    index = step if isinstance(step, int) else step.as_number()
     row = indexing.getitem(array.load() if isinstance(array, Located) else array, index)
     if not row.ndim or not isinstance(array, Located):
         return row
@@ -188,12 +201,7 @@ def rows_of(array: Located) -> Iterated:
     seen = array.seen()
     if not seen.ndim:
         raise Failure(NotStatic(what=f"a loop over {describe(seen)}, which has no axes,"))
-
-    def item(counter: Any) -> Any:
-        index = counter if isinstance(counter, int) else counter.as_number()
-        return row_of(array, index)
-
-    return Iterated("the rows of an array", seen.shape[0], item, (array,))
+    return Iterated("the rows of an array", seen.shape[0], partial(row_of, array), (array,))
 
 
 class Long(Open):
@@ -208,7 +216,7 @@ class Long(Open):
         """Describe the list."""
         return f"a list of {self.length} items"
 
-    def item(self, index: Any) -> Any:
+    def item(self, index: AnyValue) -> AnyValue:
         """Return `items[index]`."""
         raise NotImplementedError
 
@@ -233,14 +241,14 @@ class Generated(Open):
         return "a generator"
 
 
-def is_lazy(*values: Any) -> bool:
+def is_lazy(*values: Place) -> bool:
     """Return whether the items of any value are computed only when they are consumed."""
     return any(
         isinstance(each, Generated) or (isinstance(each, Once) and each.lazy) for each in values
     )
 
 
-def iterated(value: Any) -> Iterated | None:
+def iterated(value: Place) -> Iterated | None:
     """Return the iterable of a loop that counts its steps; None for known items."""
     if isinstance(value, Located):
         return rows_of(value)
@@ -249,10 +257,10 @@ def iterated(value: Any) -> Iterated | None:
     return value if isinstance(value, Iterated) else None
 
 
-def numbered(source: Iterated, start: Any) -> Iterated:
+def numbered(source: Iterated, start: int) -> Iterated:
     """Return `enumerate(source, start)`."""
 
-    def item(counter: Any) -> Any:
+    def item(counter: Step) -> Place:
         if isinstance(counter, int):
             return counter + start, source.item(counter)
         number = counter.as_number()
@@ -264,13 +272,12 @@ def numbered(source: Iterated, start: Any) -> Iterated:
     return Iterated("an enumeration", source.count, item, source.located, once=True)
 
 
-def side_by_side(here: Builder, sources: Sequence[Any]) -> Iterated:
-    """Return `zip(…)` of arrays and ranges, which must have the same length."""
-    found = [iterated(source) for source in sources]
-    parts = [each for each in found if each is not None]
-    known = [each for each in sources if iterated(each) is None]
+def side_by_side(here: Builder, sources: Sequence[Iterated | Sequence[Place]]) -> Iterated:
+    """Return `zip(…)` of iterables, some of them of arrays, which must have the same length."""
+    parts = [source for source in sources if isinstance(source, Iterated)]
+    known = [source for source in sources if not isinstance(source, Iterated)]
     count = parts[0].count
-    lengths = [*(each.count for each in parts[1:]), *(len(each) for each in known)]
+    lengths = [*(part.count for part in parts[1:]), *(len(items) for items in known)]
     for length in lengths:
         if (
             isinstance(length, Value)
@@ -286,11 +293,15 @@ def side_by_side(here: Builder, sources: Sequence[Any]) -> Iterated:
             NotStatic(what="`zip` of a list and of arrays of unknown length", rewrite=LOOPS)
         )
 
-    def item(counter: Any) -> Any:
-        return tuple(
-            source[counter] if each is None else each.item(counter)
-            for source, each in zip(sources, found, strict=True)
-        )
+    def item(counter: Step) -> Place:
+        items: list[Place] = []
+        for source in sources:
+            if isinstance(source, Iterated):
+                items.append(source.item(counter))
+            else:
+                assert isinstance(counter, int)
+                items.append(source[counter])
+        return tuple(items)
 
     located = tuple(array for each in parts for array in each.located)
     return Iterated("a `zip`", count, item, located, once=True)
@@ -300,7 +311,7 @@ def backwards(source: Iterated) -> Iterated:
     """Return `reversed(source)`."""
     count = source.count
 
-    def item(counter: Any) -> Any:
+    def item(counter: Step) -> Place:
         if isinstance(counter, int):
             assert isinstance(count, int)
             return source.item(count - 1 - counter)

@@ -13,9 +13,10 @@ from typing import Any, Final
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.iteration import is_lazy
-from pscdsl._src.frontend.interpreter.python_library import call, frame_of
+from pscdsl._src.frontend.interpreter.python_library import NO_NODE, call, frame_of
 from pscdsl._src.frontend.purity import external_value, require_closed
-from pscdsl._src.frontend.values import MAX_ITEMS, Builtin, External, Once
+from pscdsl._src.frontend.values import MAX_ITEMS, AnyValue, Builtin, External, Once
+from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS, describe
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -24,10 +25,10 @@ from pscdsl.typing.diagnostics import Failure
 Rule = Callable[..., Any]
 
 
-def _rearranged(name: str, real: Callable[..., Iterable[Any]]) -> Rule:
+def _rearranged(name: str, real: Callable[..., Iterable[AnyValue]]) -> Rule:
     """Return a function that reads no item of its arguments."""
 
-    def apply(here: Any, *args: Any, **kwargs: Any) -> Once:
+    def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> Once:
         del here
         count = 1 if name in _OF_ONE else len(args)
         columns = [list(items_of(each)) for each in args[:count]]
@@ -45,14 +46,14 @@ _OF_ONE: Final = frozenset(
 """The functions that iterate only over their first argument."""
 
 
-def _once(name: str, items: Iterable[Any], *, lazy: bool) -> Once:
+def _once(name: str, items: Iterable[AnyValue], *, lazy: bool) -> Once:
     found = list(itertools.islice(items, MAX_ITEMS + 1))
     if len(found) > MAX_ITEMS:
         raise Failure(TooLarge(what=f"`itertools.{name}` with more than {MAX_ITEMS} items"))
     return Once(f"an `itertools.{name}`", found, lazy=lazy)
 
 
-def _product(here: Any, *iterables: Any, repeat: Any = 1) -> Once:
+def _product(here: Builder, *iterables: AnyValue, repeat: AnyValue = 1) -> Once:
     del here
     require_closed("the `repeat` of `itertools.product`", repeat)
     columns = [list(items_of(each)) for each in iterables]
@@ -66,13 +67,13 @@ def _product(here: Any, *iterables: Any, repeat: Any = 1) -> Once:
 _MOST_COLUMNS: Final = 64
 
 
-def _flattened(here: Any, iterable: Any, /) -> Once:
+def _flattened(here: Builder, iterable: AnyValue, /) -> Once:
     del here
     found = itertools.chain.from_iterable(items_of(each) for each in items_of(iterable))
     return _once("chain", found, lazy=is_lazy(iterable))
 
 
-def _repeat(here: Any, object: Any, times: Any = None) -> Once:  # noqa: A002
+def _repeat(here: Builder, object: AnyValue, times: AnyValue = None) -> Once:  # noqa: A002
     del here
     require_closed("how often `itertools.repeat` repeats", times)
     if not isinstance(times, int):
@@ -81,43 +82,42 @@ def _repeat(here: Any, object: Any, times: Any = None) -> Once:  # noqa: A002
     return _once("repeat", itertools.repeat(object, times), lazy=False)
 
 
-def _accumulate(here: Any, iterable: Any, func: Any = None, *, initial: Any = None) -> Once:
+def _accumulate(
+    here: Builder, iterable: AnyValue, func: AnyValue = None, *, initial: AnyValue = None
+) -> Once:
     items = list(items_of(iterable))
     if initial is not None:
         items.insert(0, initial)
-    found: list[Any] = []
+    found: list[AnyValue] = []
     for item in items:
         if not found:
             found.append(item)
         elif func is None:
-            found.append(operators.binary(frame_of(here), _NO_NODE, "Add", found[-1], item))
+            found.append(operators.binary(frame_of(here), NO_NODE, "Add", found[-1], item))
         else:
             found.append(call(here, func, found[-1], item))
     return _once("accumulate", found, lazy=func is not None or is_lazy(iterable))
 
 
-_NO_NODE: Any = None
-
-
-def _starmap(here: Any, function: Any, iterable: Any, /) -> Once:
+def _starmap(here: Builder, function: AnyValue, iterable: AnyValue, /) -> Once:
     found = [call(here, function, *items_of(each)) for each in items_of(iterable)]
     return _once("starmap", found, lazy=True)
 
 
-def _iter(here: Any, iterable: Any, /) -> Once:
+def _iter(here: Builder, iterable: AnyValue, /) -> Once:
     del here
     # It is consumed where it is written; otherwise a loop would decide how often its name is used.
     return Once("an iterator", list(items_of(iterable)), lazy=True)
 
 
-def _next(here: Any, iterator: Any, /, *default: Any) -> Any:
+def _next(here: Builder, iterator: AnyValue, /, *default: AnyValue) -> AnyValue:
     del here
     if isinstance(iterator, External):
         raise Failure(external_value(iterator))
     if not isinstance(iterator, Once) or not iterator.lazy or len(default) > 1:
         problem = f"takes a generator or `iter(…)` that stands in it, not {describe(iterator)}"
         raise Failure(BadArguments(function="next", problem=problem))
-    items: Sequence[Any] = iterator.take()
+    items: Sequence[AnyValue] = iterator.take()
     if not items and not default:
         raise Failure(BadArguments(function="next", problem="is given what holds nothing"))
     return next(iter((*items, *default)))

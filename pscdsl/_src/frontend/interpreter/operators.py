@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, overload
 
 import numpy as np
 
@@ -56,11 +57,15 @@ from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     Alias,
+    AnyValue,
+    Array,
     EnumMember,
     External,
     MapValue,
     Marker,
+    NumericValue,
     Once,
+    Place,
     Poison,
     RecordValue,
     StaticFunction,
@@ -70,7 +75,7 @@ from pscdsl._src.frontend.values import (
     is_number,
     is_traced,
 )
-from pscdsl._src.ir.builder import PythonNumber, Value, Weak
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.numpy import creation, indexing, manipulation
 from pscdsl.numpy import methods as table
@@ -81,7 +86,7 @@ from pscdsl.typing.codes.language_evaluation import BadOperands, NoSuchItem
 from pscdsl.typing.codes.shapes import DataDependentShape
 from pscdsl.typing.codes.shapes_of_arguments import UndecidedCondition
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, DType, Kind
 from pscdsl.typing.python_containers import (
     is_constant,
@@ -127,7 +132,7 @@ def known_facts(frame: Frame) -> Assumptions:
     return Assumptions() if frame.program is None else frame.program.facts
 
 
-def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+def binary(frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyValue) -> AnyValue:
     """Apply a binary operator to operands without errors."""
     left, right = _asked(left), _asked(right)
     if frame.program is not None and _is_list_beside_array(left, right):
@@ -142,20 +147,22 @@ def binary(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
     return frame.session.made(_static(frame, node, name, left, right))
 
 
-def _is_list_beside_array(left: Any, right: Any) -> bool:
+def _is_list_beside_array(left: AnyValue, right: AnyValue) -> bool:
     """Return whether NumPy converts one operand, a list or a tuple, since the other has axes."""
     return (_is_list(left) and _has_axes(right)) or (_is_list(right) and _has_axes(left))
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: AnyValue) -> bool:
     return type(value) in (list, tuple) or isinstance(value, Long)
 
 
-def _has_axes(value: Any) -> bool:
+def _has_axes(value: AnyValue) -> bool:
     return (is_traced(value) or is_known_array(value)) and value.ndim > 0
 
 
-def _beside_list(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Value | Weak:
+def _beside_list(
+    frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyValue
+) -> Value | Weak:
     """Apply an operator to an array and a list with the NumPy function."""
     meaning = table.BINARY.get(name) or table.COMPARE[name]
     operands = [each.array() if isinstance(each, Long) else each for each in (left, right)]
@@ -168,12 +175,12 @@ def _beside_list(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) 
     return result
 
 
-def _asked(value: Any) -> Any:
+def _asked(value: AnyValue) -> AnyValue:
     """Return the number of a real member of an `IntEnum`; any other value as given."""
     return int(value) if _is_number_itself(value) else value
 
 
-def _is_number_itself(value: Any) -> bool:
+def _is_number_itself(value: AnyValue) -> TypeGuard[int]:
     """Return whether a value is a real member of an enumeration that computes like an integer."""
     own = {"__module__", "__doc__", "__new__", "__qualname__"}
     return (
@@ -187,14 +194,14 @@ def _is_number_itself(value: Any) -> bool:
     )
 
 
-def _as_array(frame: Frame, node: ast.AST, value: Any, other: Any) -> Any:
+def _as_array(frame: Frame, node: ast.AST, value: AnyValue, other: AnyValue) -> AnyValue:
     """Convert a condition on sizes to an array if the other operand is one."""
     if isinstance(value, Undecided) and isinstance(other, Value):
         return condition(frame.here(node), value)
     return value
 
 
-def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+def _traced(frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyValue) -> Array:
     if not is_number(left) or not is_number(right):
         raise _bad(name, left, right)
     here = frame.here(node)
@@ -219,10 +226,10 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
         left = here.constant(left) if isinstance(left, np.ndarray | np.generic) else left
     result = meaning.of_mixed(here, (left, right), {})
     found = python_numbers.result(result, left, right)
-    return _bounded(found, bounds)
+    return bounded(found, bounds)
 
 
-def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
+def _bounds(frame: Frame, name: str, left: AnyValue, right: AnyValue) -> Find | None:
     """Return the bounds of Python arithmetic on sizes and numbers; a Failure if it may raise."""
     if not any(isinstance(each, Number | Dim) for each in (left, right)):
         return None
@@ -244,21 +251,21 @@ def _bounds(frame: Frame, name: str, left: Any, right: Any) -> Find | None:
     return None if isinstance(left, complex) else bounds
 
 
-def _are_truths(*operands: Any) -> bool:
+def _are_truths(*operands: AnyValue) -> bool:
     return all(isinstance(x, bool) or (is_traced(x) and is_truth(x)) for x in operands)
 
 
-def _is_integer(x: Any) -> bool:
+def _is_integer(x: AnyValue) -> bool:
     """Return whether a Python number is an integer."""
     return isinstance(x, int | Dim) or (isinstance(x, Number) and x.kind is Kind.INT)
 
 
-def _bounded(result: Any, bounds: Find | None) -> Any:
+def bounded(result: Array, bounds: Find | None) -> Array:
     """Give a weak result of arithmetic on sizes its bounds."""
     return result if bounds is None or not isinstance(result, Weak) else Number.of(result, bounds)
 
 
-def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+def _static(frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyValue) -> AnyValue:
     """Apply an operator to static values: Python's on closed values, else one from a short list."""
     if is_closed(left) and is_closed(right):
         require_bounded(name, left, right)
@@ -287,16 +294,16 @@ def _static(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> An
     raise _bad(name, left, right)
 
 
-def _long_list(frame: Frame, name: str, left: Any, right: Any) -> Long | None:
+def _long_list(frame: Frame, name: str, left: AnyValue, right: AnyValue) -> Long | None:
     """Return `[number] * n` of a size; None for anything else."""
     from pscdsl._src.frontend.interpreter.loop_lists import repeated  # avoids an import cycle
 
     in_order = left.__class__ is list
-    items: Any = left if in_order else right
-    count: Any = right if in_order else left
+    items: AnyValue = left if in_order else right
+    count: AnyValue = right if in_order else left
     if name != "Mult" or frame.program is None or not isinstance(items, list):
         return None
-    parts: list[Any] = items  # pyright: ignore[reportUnknownVariableType]
+    parts: list[AnyValue] = items  # pyright: ignore[reportUnknownVariableType]
     item = parts[0] if len(parts) == 1 else None
     if not isinstance(count, Dim) or not isinstance(item, bool | int | float | complex):
         return None
@@ -308,7 +315,7 @@ def _sets_of(name: str) -> Sets:
     return Sets.DECIDE if name == "Mod" else Sets.UNORDERED
 
 
-def _of_constants(name: str, left: Any, right: Any) -> Any:
+def _of_constants(name: str, left: AnyValue, right: AnyValue) -> AnyValue:
     """Apply an operator to NumPy constants at module level."""
     with np.errstate(all="ignore"):
         try:
@@ -317,54 +324,36 @@ def _of_constants(name: str, left: Any, right: Any) -> Any:
             raise _bad(name, left, right) from None
 
 
-def _added(left: Any, right: Any) -> Any:
-    return left + right
-
-
-def _repeated(left: Any, right: Any) -> Any:
-    return left * right
-
-
-def _merged(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
+def _merged(left: dict[Any, AnyValue], right: dict[Any, AnyValue]) -> dict[Any, AnyValue]:
     table = Table(left)
     for key, value in right.items():
         table.put(key, value)
     return table.items
 
 
-_STRUCTURAL: dict[tuple[str, type, type], Callable[[Any, Any], Any]] = {
-    **{("Add", kind, kind): _added for kind in (tuple, list)},
-    **{("Mult", kind, int): _repeated for kind in (tuple, list)},
-    **{("Mult", int, kind): _repeated for kind in (tuple, list)},
+_STRUCTURAL: dict[tuple[str, type, type], Callable[[Any, Any], AnyValue]] = {
+    **{("Add", kind, kind): operator.add for kind in (tuple, list)},
+    **{("Mult", kind, int): operator.mul for kind in (tuple, list)},
+    **{("Mult", int, kind): operator.mul for kind in (tuple, list)},
     ("BitOr", dict, dict): _merged,
     ("Add", VectorValue, VectorValue): lambda left, right: VectorValue(left.items + right.items),
 }
 """Operators that read no item of their operands."""
 
 
-def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+def _sizes(
+    frame: Frame, node: ast.AST, name: str, left: NumericValue, right: NumericValue
+) -> AnyValue:
     """Return arithmetic on sizes as a size if possible, else as a weak number."""
     whole = isinstance(left, Dim | int) and isinstance(right, Dim | int)
-    if whole:
+    if isinstance(left, Dim | int) and isinstance(right, Dim | int):
         left, right = _int(left), _int(right)
-    if whole and name in ("Add", "Sub", "Mult"):
-        return BINARY[name](left, right)
-    if whole and name in ("FloorDiv", "Mod"):
-        if not known_facts(frame).proves(Fact("<=", 1, right)):
-            raise Failure(
-                BadOperands(
-                    operator=SIGNS[name],
-                    left=describe(left),
-                    right=describe(right),
-                    reason="the divisor may be zero or negative",
-                )
-            )
-        return BINARY[name](left, right)
-    if whole and name == "Pow" and isinstance(right, int) and 0 <= right <= 16:
-        result: Any = 1
-        for _ in range(right):
-            result = result * left
-        return result
+        if name in ("FloorDiv", "Mod") and not known_facts(frame).proves(Fact("<=", 1, right)):
+            raise _bad(name, left, right, "the divisor may be zero or negative")
+        if name in ("Add", "Sub", "Mult", "FloorDiv", "Mod"):
+            return BINARY[name](left, right)
+        if name == "Pow" and isinstance(right, int) and 0 <= right <= 16:
+            return math.prod([left] * right)
     if frame.program is None:
         raise Failure(NotStatic(what="a size used as a number"))
     if name in ("LShift", "MatMult") or (name == "Pow" and complex in _own(left, right)):
@@ -379,10 +368,16 @@ def _sizes(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any
         return quotient(here, left, right)
     bounds = _bounds(frame, name, left, right)
     operands = [here.weak(x) if isinstance(x, Dim) else x for x in (left, right)]
-    return _bounded(table.BINARY[name].apply(here, operands, {}), bounds)
+    return bounded(_apply(table.BINARY[name], here, *operands), bounds)
 
 
-def _require_divisor(frame: Frame, name: str, left: Any, right: Any) -> None:
+def _apply(function: Meaning, here: Builder, *operands: NumericValue) -> Array:
+    """Apply an elementwise function."""
+    result: Array = function.apply(here, operands, {})
+    return result
+
+
+def _require_divisor(frame: Frame, name: str, left: AnyValue, right: AnyValue) -> None:
     """Refuse Python numbers whose divisor may be zero, or whose right shift may be negative."""
     facts = known_facts(frame)
     if name == "RShift" and not is_traced(right):
@@ -398,11 +393,11 @@ def _require_divisor(frame: Frame, name: str, left: Any, right: Any) -> None:
         raise _bad(name, left, right, "the divisor may be zero")
 
 
-def _int(value: Any) -> Any:
+def _int(value: Size) -> Size:
     return int(value) if isinstance(value, bool) else value
 
 
-def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
+def _bad(name: str, left: AnyValue, right: AnyValue, reason: str = "") -> Failure:
     for each in (left, right):
         if isinstance(each, External):
             return Failure(purity.external_value(each))
@@ -424,7 +419,7 @@ def _bad(name: str, left: Any, right: Any, reason: str = "") -> Failure:
     )
 
 
-def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
+def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: AnyValue) -> AnyValue:
     """Apply `-x`, `~x`, `+x` or `not x`."""
     if name == "Not":
         return negated(frame, node, operand)
@@ -434,21 +429,21 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: Any) -> Any:
             if name == "Invert":
                 raise _inverted_truth("a truth value of Python's")
             operand = python_numbers.whole(operand)
-        result = table.UNARY[name].apply(frame.here(node), (operand,), {})
+        result = _apply(table.UNARY[name], frame.here(node), operand)
         return python_numbers.result(result, operand)
     if isinstance(operand, Number):
         if operand.kind is Kind.BOOL:
             raise _inverted_truth("a comparison of numbers that are made of sizes", SIGNS[name])
-        result = table.UNARY[name].apply(frame.here(node), (operand,), {})
-        return _bounded(result, _UNARY_BOUNDS[name](operand.bounds))
+        result = _apply(table.UNARY[name], frame.here(node), operand)
+        return bounded(result, _UNARY_BOUNDS[name](operand.bounds))
     if is_traced(operand):
-        result = table.UNARY[name].apply(frame.here(node), (operand,), {})
+        result = _apply(table.UNARY[name], frame.here(node), operand)
         return counters.negative(frame.program, name, operand, result)
     if is_constant(operand) and frame.program is not None:
         here = frame.here(node)
-        return table.UNARY[name].apply(here, (here.constant(operand),), {})
+        return _apply(table.UNARY[name], here, here.constant(operand))
     if is_closed(operand) or is_constant(operand):
-        if name == "Invert" and operand.__class__ is bool:
+        if name == "Invert" and isinstance(operand, bool):
             operand = int(operand)  # as Python does, without its warning
         try:
             return UNARY[name](operand)
@@ -482,27 +477,24 @@ _UNARY_BOUNDS: dict[str, Callable[[Find], Find]] = {
 }
 
 
-def negated(frame: Frame, node: ast.UnaryOp, operand: Any) -> Any:
+def negated(frame: Frame, node: ast.UnaryOp, operand: AnyValue) -> AnyValue:
     """Apply `not x`."""
     if frame.program is not None and is_traced(operand) and not operand.ndim:
         number = operand.default() if isinstance(operand, Weak) else operand
         if not isinstance(operand, Number) and (is_truth(number) or number.dtype.is_number):
-            found = table.COMPARE["Eq"].apply(frame.here(node), (number, _zero(number)), {})
+            found = _apply(
+                table.COMPARE["Eq"], frame.here(node), number, False if is_truth(number) else 0
+            )
             counters.note_negation(frame.program, operand, found)
             return found
     if is_traced(operand) or is_known_array(operand):
         text = frame.source.text_of(node.operand)
         rewrite = f"~({text})" if is_truth(operand) else f"np.logical_not({text})"
         raise Failure(BranchOnArray(construct="`not`", found=describe(operand), rewrite=rewrite))
-    found = static_truth(operand, decider(frame))
-    return found.negated() if isinstance(found, Undecided) else not found
+    return _unless(static_truth(operand, decider(frame)), True)
 
 
-def _zero(number: Any) -> Any:
-    return False if is_truth(number) else 0
-
-
-def is_truth(array: Any) -> bool:
+def is_truth(array: Array | np.ndarray[Any, Any]) -> bool:
     """Return whether an array is boolean: `&`, `|` and `~` on it mean `and`, `or` and `not`."""
     return str(array.dtype) == "bool"
 
@@ -513,13 +505,12 @@ def decider(frame: Frame) -> Decide:
 
 
 def comparison(
-    frame: Frame, node: ast.Compare, names: Sequence[str], operands: Iterator[Any]
-) -> Any:
+    frame: Frame, node: ast.Compare, names: Sequence[str], operands: Iterator[Place]
+) -> AnyValue:
     """Evaluate a chain of comparisons; operands are evaluated when they are needed."""
     left = next(operands)
     facts: list[Fact] = []
-    found: Any = True
-    truths: list[Any] = []
+    truths: list[Array] = []
     for name in names:
         written = frame.session.stores
         right = next(operands)
@@ -555,9 +546,9 @@ def comparison(
     if truths and facts:
         truths.append(condition(frame.here(node), Undecided(tuple(facts))))
     if truths:
-        found = functools.reduce(lambda one, other: one & other, truths)
-        counters.note_chain(frame.program, truths, found)
-        return found
+        every: Array = functools.reduce(lambda one, other: one & other, truths)
+        counters.note_chain(frame.program, truths, every)
+        return every
     return Undecided(tuple(facts)) if facts else True
 
 
@@ -573,7 +564,7 @@ def _chained(frame: Frame, node: ast.Compare) -> Failure:
     )
 
 
-def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+def compared(frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyValue) -> AnyValue:
     """Evaluate one comparison of a chain."""
     if name in ("Is", "IsNot"):
         return identical(left, right) is (name == "Is")
@@ -613,9 +604,10 @@ def compared(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> A
     raise _bad(name, left, right)
 
 
-def _truth_of_numbers(result: Value, left: Any, right: Any) -> Any:
+def _truth_of_numbers(result: Array, left: AnyValue, right: AnyValue) -> Array:
     """Return the result of a comparison; for two Python numbers it is a Python number, too."""
-    if not all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right)):
+    numbers = all(isinstance(each, Number | Dim | int | float | complex) for each in (left, right))
+    if not numbers or isinstance(result, Weak):
         return result
 
     def at(dtype: DType) -> Value:
@@ -627,14 +619,14 @@ def _truth_of_numbers(result: Value, left: Any, right: Any) -> Any:
 _MIRRORED = {"Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE"}
 
 
-def _whole(name: str, value: Any, other: Any) -> Any:
+def _whole(name: str, value: AnyValue, other: AnyValue) -> AnyValue:
     """Return the integer that compares with all integers as a float on the left does."""
     if not (isinstance(value, float) and isinstance(other, Dim) and math.isfinite(value)):
         return value
     return math.floor(value) if name in ("Lt", "GtE") else math.ceil(value)
 
 
-def _own(*values: Any) -> list[Any]:
+def _own(*values: AnyValue) -> list[AnyValue]:
     return [None if value is None else value.__class__ for value in values]
 
 
@@ -644,15 +636,16 @@ def _unless(found: bool | Undecided, negate: bool) -> bool | Undecided:
     return found.negated() if isinstance(found, Undecided) else not found
 
 
-def _compared_constants(frame: Frame, node: ast.AST, name: str, left: Any, right: Any) -> Any:
+def _compared_constants(
+    frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyValue
+) -> AnyValue:
     """Compare NumPy arrays and scalars as constants of the program, or with NumPy."""
-    for each in (left, right):
-        if not (is_constant(each) or is_number(each)):
-            raise _bad(name, left, right)
+    if not is_number(left) or not is_number(right):
+        raise _bad(name, left, right)
     if frame.program is not None:
         here = frame.here(node)
         left, right = (here.constant(x) if is_constant(x) else x for x in (left, right))
-        return table.COMPARE[name].apply(here, (left, right), {})
+        return _apply(table.COMPARE[name], here, left, right)
     if isinstance(left, Dim) or isinstance(right, Dim):
         raise Failure(NotStatic(what="a size used as a number"))
     try:
@@ -662,7 +655,7 @@ def _compared_constants(frame: Frame, node: ast.AST, name: str, left: Any, right
     return bool(found) if is_scalar(found) else found
 
 
-def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
+def _contains(frame: Frame, collection: AnyValue, item: AnyValue) -> bool | Undecided:
     """Evaluate `item in collection`; for sizes only if the facts decide it."""
     if isinstance(collection, RecordValue):
         collection.cls.refuse_special("__contains__", "__iter__")
@@ -685,11 +678,13 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     if is_closed(collection) and is_closed(item):
         try:
             return bool(
-                by_python("in", _is_in, (collection, item), sets=Sets.UNORDERED, walks=False)
+                by_python(
+                    "in", operator.contains, (collection, item), sets=Sets.UNORDERED, walks=False
+                )
             )
         except Failure:
             raise _not_in(item, collection) from None
-    parts: list[Any] = [*collection] if is_collection(collection) else []
+    parts: list[AnyValue] = [*collection] if is_collection(collection) else []
     arrays = [each for each in (collection, item, *parts) if is_traced(each)]
     if arrays:
         found = describe(arrays[0])
@@ -704,22 +699,18 @@ def _contains(frame: Frame, collection: Any, item: Any) -> bool | Undecided:
     raise _not_in(item, collection)
 
 
-def _is_in(collection: Any, item: Any) -> bool:
-    return item in collection
-
-
-def is_collection(value: Any) -> TypeGuard[Iterable[Any]]:
+def is_collection(value: AnyValue) -> TypeGuard[Iterable[AnyValue]]:
     """Return whether a value is a Python container of other values."""
     return isinstance(value, tuple | list | dict | set | frozenset)
 
 
-def _not_in(item: Any, collection: Any) -> Failure:
+def _not_in(item: AnyValue, collection: AnyValue) -> Failure:
     return Failure(
         BadOperands(operator="in", left=describe(item), right=describe(collection), reason="")
     )
 
 
-def _fact(name: str, left: Any, right: Any) -> Fact:
+def _fact(name: str, left: Size, right: Size) -> Fact:
     if name == "Eq":
         return Fact("==", left, right)
     if name == "NotEq":
@@ -752,7 +743,7 @@ def truth(
 
 
 def truth_of(
-    frame: Frame, node: ast.expr, value: Any, construct: str, rewrite: str | Callable[[], str]
+    frame: Frame, node: ast.expr, value: AnyValue, construct: str, rewrite: str | Callable[[], str]
 ) -> bool | None:
     """Return the static truth of a value; None, with the finding reported, if it has none."""
     if isinstance(value, Poison):
@@ -773,7 +764,7 @@ def truth_of(
     return answer
 
 
-def static_truth(value: Any, decide: Decide) -> bool | Undecided:
+def static_truth(value: AnyValue, decide: Decide) -> bool | Undecided:
     """Return the truth of a static value; a Failure if it is unknown."""
     if is_closed(value):
         return bool(value)
@@ -795,7 +786,7 @@ def static_truth(value: Any, decide: Decide) -> bool | Undecided:
     raise refused("the truth", value)
 
 
-def open_truth(frame: Frame, value: Any) -> Undecided | None:
+def open_truth(frame: Frame, value: AnyValue) -> Undecided | None:
     """Return the truth of a condition on sizes that the known facts leave open; else None."""
     if not isinstance(value, Undecided | Dim):
         return None
@@ -892,7 +883,11 @@ def reduced(source: Source, node: ast.Subscript, dtype: DType) -> str:
     return WRITTEN.get(name, "").format(x=written, m=mask, low=limits[0], high=limits[1])
 
 
-def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
+@overload
+def subscript(frame: Frame, node: ast.Subscript, value: Array, index: AnyValue) -> Array: ...
+@overload
+def subscript(frame: Frame, node: ast.Subscript, value: AnyValue, index: AnyValue) -> AnyValue: ...
+def subscript(frame: Frame, node: ast.Subscript, value: AnyValue, index: AnyValue) -> AnyValue:
     """Return `value[index]`; a Failure if it has no meaning."""
     if isinstance(index, Undecided):
         index = condition(frame.here(node), index)
@@ -900,73 +895,79 @@ def subscript(frame: Frame, node: ast.Subscript, value: Any, index: Any) -> Any:
         raise Failure(external_value(index))
     if frame.program is not None and is_known_array(value):
         value = frame.here(node).constant(value)
-    if isinstance(value, Weak) and not value.ndim:
-        raise Failure(
-            NoSuchItem(found="a number", index=describe(index), reason="numbers have no items")
-        )
     if is_traced(value):
+        if isinstance(value, Weak) and not value.ndim:
+            raise _no_item("a number", index, "numbers have no items")
         frame.here(node)
         _require_known_places(frame, node, index)
         try:
             return indexing.getitem(value, index)
         except Failure as failure:
             raise _selected(failure, frame, node, value, index) from None
-    if isinstance(value, MapValue):
-        if isinstance(index, str) and index in value.items:
-            return value.items[index]
-        raise Failure(
-            NoSuchItem(found=describe(value), index=describe(index), reason="no such key")
-        )
-    if isinstance(value, VectorValue):
-        items = _sequence(value.items, index, describe(value))
-        return VectorValue(items) if isinstance(index, slice) else items
-    if isinstance(value, RecordValue):
-        value.cls.refuse_special("__getitem__")
-    if isinstance(value, RecordValue) and value.cls.kind == "precord":
-        if isinstance(index, str) and index in value.fields:
-            return value.fields[index]
-        raise Failure(
-            NoSuchItem(found=describe(value), index=describe(index), reason="no such key")
-        )
-    if isinstance(value, RecordValue) and value.cls.kind == "namedtuple":
-        return _sequence(tuple(value.fields.values()), index, describe(value))
     if is_sequence(value) or isinstance(value, str | bytes | range):
         return _sequence(value, index, describe(value))
     if is_dict(value):
-        found = MISSING if is_traced(index) else found_key(index, value)
-        if found is not MISSING:
-            return value[found]
+        key = MISSING if is_traced(index) else found_key(index, value)
+        if key is not MISSING:
+            return value[key]
         reason, rewrite = "no such key", ""
         if is_traced(index):
             reason = "the keys of a dict are known while checking"
             rewrite = "an array takes computed indices: `np.zeros(…)`"
-        found = describe(index)
-        raise Failure(NoSuchItem(found="a dict", index=found, reason=reason, rewrite=rewrite))
+        raise _no_item("a dict", index, reason, rewrite)
     if is_known_array(value):
-        return value[index]
-    if isinstance(value, Marker) and value.name in ("numpy.s_", "numpy.index_exp"):
-        return index
-    if isinstance(value, Marker) and value.name in ("numpy.mgrid", "numpy.ogrid"):
-        if frame.program is None:
-            raise Failure(NotStatic(what=f"`{value.name}` outside of a kernel"))
-        return creation.grid(frame.here(node), index, value.name)
-    if isinstance(value, Marker) and value.name in ("numpy.r_", "numpy.c_"):
-        if frame.program is None:
-            raise Failure(NotStatic(what=f"`{value.name}` outside of a kernel"))
-        return manipulation.along_axis(frame.here(node), index, value.name)
-    if isinstance(value, RecordClass) and value.enumeration:
-        return value.enum_member(index)
-    if _is_applied(frame, value, index):
-        return Alias(value, frame, node)
-    if isinstance(value, External):
-        raise Failure(external_value(value))
-    raise Failure(
-        NoSuchItem(found=describe(value), index=describe(index), reason="it has no items")
-    )
+        try:
+            return _get_item(value, index)
+        except (IndexError, TypeError, ValueError) as error:
+            raise _no_item("a NumPy array", index, str(error)) from None
+    match value:
+        case MapValue():
+            return _item_of_key(value, value.items, index)
+        case VectorValue():
+            items = _sequence(value.items, index, describe(value))
+            return VectorValue(items) if is_tuple(items) and isinstance(index, slice) else items
+        case RecordValue():
+            value.cls.refuse_special("__getitem__")
+            if value.cls.kind == "precord":
+                return _item_of_key(value, value.fields, index)
+            if value.cls.kind == "namedtuple":
+                return _sequence(tuple(value.fields.values()), index, describe(value))
+        case Marker(name="numpy.s_" | "numpy.index_exp"):
+            return index
+        case Marker(name="numpy.mgrid" | "numpy.ogrid" | "numpy.r_" | "numpy.c_" as name):
+            if frame.program is None:
+                raise Failure(NotStatic(what=f"`{name}` outside of a kernel"))
+            grid = name in ("numpy.mgrid", "numpy.ogrid")
+            return (creation.grid if grid else manipulation.along_axis)(
+                frame.here(node), index, name
+            )
+        case RecordClass(enumeration=True):
+            return value.enum_member(index)
+        case External():
+            raise Failure(external_value(value))
+        case _ if _is_applied(frame, value, index):
+            return Alias(value, frame, node)
+        case _:
+            pass
+    raise _no_item(describe(value), index, "it has no items")
+
+
+_get_item: Callable[[Any, Any], AnyValue] = operator.getitem
+
+
+def _no_item(found: str, index: AnyValue, reason: str, rewrite: str = "") -> Failure:
+    shown = describe(index)
+    return Failure(NoSuchItem(found=found, index=shown, reason=reason, rewrite=rewrite))
+
+
+def _item_of_key(value: AnyValue, items: Mapping[str, AnyValue], key: AnyValue) -> AnyValue:
+    if isinstance(key, str) and key in items:
+        return items[key]
+    raise _no_item(describe(value), key, "no such key")
 
 
 def _selected(
-    failure: Failure, frame: Frame, node: ast.Subscript, value: Any, index: Any
+    failure: Failure, frame: Frame, node: ast.Subscript, value: Array, index: AnyValue
 ) -> Failure:
     """Add to the refusal of `x[mask]` a replacement for the reduction around it."""
     (found,) = failure.diagnostics if len(failure.diagnostics) == 1 else (None,)
@@ -976,16 +977,16 @@ def _selected(
     return Failure(found.replaced(written=written)) if written else failure
 
 
-def _require_known_places(frame: Frame, node: ast.Subscript, index: Any) -> None:
+def _require_known_places(frame: Frame, node: ast.Subscript, index: AnyValue) -> None:
     """Refuse a computed Python index that may be out of range, where Python raises."""
     for part in index if is_tuple(index) else (index,):
         if isinstance(part, Number) and part.kind is Kind.INT:
             text = frame.source.text_of(node.slice)
             reason = f"it may be out of range; `np.asarray({text})` takes the nearest item there"
-            raise Failure(NoSuchItem(found="an array", index=describe(part), reason=reason))
+            raise _no_item("an array", part, reason)
 
 
-def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
+def _is_applied(frame: Frame, value: AnyValue, index: AnyValue) -> bool:
     """Return whether `value[index]` applies a type; in a kernel, only records can be applied."""
     if isinstance(value, RecordClass) and value.kind != "namespace":
         return isinstance(index, str) or len(value.variables) > 0
@@ -993,26 +994,19 @@ def _is_applied(frame: Frame, value: Any, index: Any) -> bool:
     return outside and isinstance(value, Marker | DType | DTypeClass | RecordClass | StaticFunction)
 
 
-def _sequence(items: Sequence[Any], index: Any, found: str) -> Any:
+def _sequence(items: Sequence[AnyValue], index: AnyValue, found: str) -> AnyValue:
     if is_traced(index):
-        raise Failure(
-            NoSuchItem(
-                found=found,
-                index=describe(index),
-                reason="an array cannot select from a Python sequence",
-                rewrite="stack the items with `np.stack` and index that, or use `psc.switch`",
-            )
-        )
+        reason = "an array cannot select from a Python sequence"
+        rewrite = "stack the items with `np.stack` and index that, or use `psc.switch`"
+        raise _no_item(found, index, reason, rewrite)
     try:
         if not is_closed(index):
             raise TypeError
-        return items[index]
+        return _get_item(items, index)
     except IndexError:
         reason = f"it has {len(items)} items"
         raise Failure(NoSuchItem(found=found, index=str(index), reason=reason)) from None
     except ValueError:
-        reason = "the step of a slice is not 0"
-        raise Failure(NoSuchItem(found=found, index=describe(index), reason=reason)) from None
+        raise _no_item(found, index, "the step of a slice is not 0") from None
     except TypeError:
-        reason = "the index is not an integer or a slice"
-        raise Failure(NoSuchItem(found=found, index=describe(index), reason=reason)) from None
+        raise _no_item(found, index, "the index is not an integer or a slice") from None

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from pscdsl._src.frontend.interpreter import counters, operators, python_numbers
 from pscdsl._src.frontend.interpreter.calls import invoke
@@ -31,6 +31,7 @@ from pscdsl._src.frontend.interpreter.iteration import (
     side_by_side,
 )
 from pscdsl._src.frontend.interpreter.operators import subscript
+from pscdsl._src.frontend.interpreter.python_numbers import apply_numpy, numpy_function
 from pscdsl._src.frontend.interpreter.records import RecordClass, as_function, replaced
 from pscdsl._src.frontend.purity import (
     Sets,
@@ -54,15 +55,19 @@ from pscdsl._src.frontend.size_numbers import (
     bounds_of,
     is_inside,
 )
+from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     PLACEHOLDER,
+    AnyValue,
     Applicable,
+    Array,
     Builtin,
     External,
     Given,
     Here,
     MapValue,
+    NumericValue,
     Once,
     Partial,
     Poisoned,
@@ -77,7 +82,7 @@ from pscdsl._src.frontend.values import (
     is_traced,
     require_short,
 )
-from pscdsl._src.ir.builder import PythonNumber, Value, Weak, may_be_array, note_array
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise
 from pscdsl.numpy.shorthand import cast
@@ -104,7 +109,7 @@ from pscdsl.typing.python_containers import (
     is_sequence,
 )
 
-Rule = Callable[..., Any]
+Rule = Callable[..., AnyValue]
 """The result of a function for values that are not closed: `(here, *arguments)`."""
 
 
@@ -113,7 +118,7 @@ class Entry:
     """A Python function."""
 
     rule: Rule
-    real: Callable[..., Any] | None = None
+    real: Callable[..., AnyValue] | None = None
     """CPython's function, for closed arguments; None if the rule covers them, too."""
     consumes: bool = False
     """Whether it consumes its arguments immediately, so that a generator may be among them."""
@@ -132,7 +137,7 @@ def _body(name: str, entry: Entry) -> Rule:
         return entry.rule
 
     @functools.wraps(entry.rule)  # messages name its parameters
-    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
         taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
         if all(map(is_closed, (*taken, *kwargs.values()))):
@@ -142,24 +147,21 @@ def _body(name: str, entry: Entry) -> Rule:
     return apply
 
 
-def _taken(value: Any) -> Any:
+def _taken(value: AnyValue) -> AnyValue:
     """Return the remaining items of an iterator as a tuple; other values as given."""
-    once = isinstance(value, Once) and not isinstance(value, UnorderedView)
-    return tuple(value.take()) if once else value
+    if isinstance(value, Once) and not isinstance(value, UnorderedView):
+        return tuple(value.take())
+    return value
 
 
-def call(here: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+def call(here: Builder, function: AnyValue, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
     function = as_function(function)
     if not isinstance(function, Applicable):
         raise Failure(NotCallable(found=describe(function)))
     return function.apply(here, args, kwargs)
 
 
-def _numpy(name: str) -> Any:
-    return MEANINGS[f"numpy.{name}"]
-
-
-def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
+def _refuse_arrays(name: str, rewrite: str, *values: AnyValue) -> None:
     """Refuse arrays among some values, and in sequences among them."""
     for value in values:
         for each in (value, *(value if is_sequence(value) else ())):
@@ -167,14 +169,14 @@ def _refuse_arrays(name: str, rewrite: str, *values: Any) -> None:
                 raise _leaving(name, each, rewrite)
 
 
-def _leaving(name: str, array: Any, rewrite: str) -> Failure:
+def _leaving(name: str, array: AnyValue, rewrite: str) -> Failure:
     """Return the refusal to read the value of an array, or of a number without a dtype."""
     if isinstance(array, Weak) and not array.ndim:
         return Failure(NotStatic(what=f"the number that `{name}` is given"))
     return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite))
 
 
-def _needs_number(name: str, x: Any, rewrite: str) -> Failure:
+def _needs_number(name: str, x: AnyValue, rewrite: str) -> Failure:
     """Return the refusal of an array, or of an unsuitable scalar, in place of a number."""
     given = f"one number, and is given an array ({describe(x)})"
     if is_traced(x) and not x.ndim:
@@ -184,7 +186,7 @@ def _needs_number(name: str, x: Any, rewrite: str) -> Failure:
     return Failure(ArrayLeavesProgram(function=name, rewrite=rewrite, given=given))
 
 
-def _len(here: Any, obj: Any, /) -> Any:
+def _len(here: Builder, obj: AnyValue, /) -> AnyValue:
     if isinstance(obj, Once):
         raise Failure(BadArguments(function="len", problem=f"of {obj.kind}, use a list"))
     if isinstance(obj, Long):
@@ -202,7 +204,7 @@ def _len(here: Any, obj: Any, /) -> Any:
     return len(items_of(obj))
 
 
-def _range(here: Any, *bounds: Any) -> Any:
+def _range(here: Builder, *bounds: AnyValue) -> AnyValue:
     if not isinstance(here, NoProgram) and not all(map(is_closed, bounds)):
         found = counted_range(here, bounds)
         if found is not None:
@@ -221,7 +223,7 @@ def _range(here: Any, *bounds: Any) -> Any:
     raise refused("`range`", *bounds)
 
 
-def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
+def _enumerate(here: Builder, iterable: AnyValue, start: AnyValue = 0) -> AnyValue:
     require_closed("the `start` of `enumerate`", start)
     if not isinstance(start, int):
         raise Failure(BadArguments(function="enumerate", problem="starts from an integer"))
@@ -232,34 +234,44 @@ def _enumerate(here: Any, iterable: Any, start: Any = 0) -> Any:
     return Once("an enumeration", list(enumerate(items, start)), lazy=lazy)
 
 
-def _zip(here: Any, *iterables: Any, strict: Any = False) -> Any:
-    require_closed("the `strict` of `zip`", strict)
-    if any(iterated(each) is not None for each in iterables):
-        sources = [each if iterated(each) is not None else items_of(each) for each in iterables]
-        return side_by_side(here, sources)
+def _closed_truth(what: str, value: AnyValue) -> bool:
+    require_closed(what, value)
+    return bool(value)
+
+
+def _zip(here: Builder, *iterables: AnyValue, strict: AnyValue = False) -> AnyValue:
+    strict = _closed_truth("the `strict` of `zip`", strict)
+    counted = [iterated(iterable) for iterable in iterables]
+    if any(rows is not None for rows in counted):
+        pairs = zip(iterables, counted, strict=True)
+        return side_by_side(here, [items_of(x) if rows is None else rows for x, rows in pairs])
     columns = [items_of(iterable) for iterable in iterables]
     if strict and len({len(column) for column in columns}) > 1:
         raise Failure(BadArguments(function="zip", problem="got sequences of different lengths"))
     return Once("a `zip`", list(zip(*columns, strict=False)), lazy=is_lazy(*iterables))
 
 
-def _reversed(here: Any, sequence: Any, /) -> Any:
+def _reversed(here: Builder, sequence: AnyValue, /) -> AnyValue:
     if isinstance(sequence, Once):
         problem = f"of {sequence.kind}, use a list"
         raise Failure(BadArguments(function="reversed", problem=problem))
     counted = iterated(sequence)
     if counted is not None:
         return backwards(counted)
-    known = isinstance(sequence, str | tuple | list | range | dict | VectorValue)
-    if not known and not (isinstance(sequence, RecordClass) and sequence.enumeration):
+    known = isinstance(sequence, str | range | VectorValue) or (
+        isinstance(sequence, RecordClass) and sequence.enumeration
+    )
+    if not (known or is_sequence(sequence) or is_dict(sequence)):
         raise Failure(NotStatic(what=f"the reverse of {describe(sequence)}"))
     return Once("the iterator of `reversed`", list(items_of(sequence))[::-1])
 
 
-def _map(here: Any, func: Any, /, *iterables: Any, strict: Any = False) -> Any:
+def _map(
+    here: Builder, func: AnyValue, /, *iterables: AnyValue, strict: AnyValue = False
+) -> AnyValue:
     if not iterables:
         raise Failure(BadArguments(function="map", problem="takes a function and its arguments"))
-    require_closed("the `strict` of `map`", strict)
+    strict = _closed_truth("the `strict` of `map`", strict)
     lazy = _reads_names(func) or is_lazy(*iterables)
     columns = [items_of(iterable) for iterable in iterables]
     if strict and len({len(column) for column in columns}) > 1:
@@ -268,20 +280,20 @@ def _map(here: Any, func: Any, /, *iterables: Any, strict: Any = False) -> Any:
     return Once("a `map`", [call(here, func, *row) for row in rows], lazy=lazy)
 
 
-def _filter(here: Any, function: Any, iterable: Any, /) -> Any:
+def _filter(here: Builder, function: AnyValue, iterable: AnyValue, /) -> AnyValue:
     kept = [item for item in items_of(iterable) if _holds(here, function, item)]
     lazy = _reads_names(function) or is_lazy(iterable)
     return Once("a `filter`", kept, lazy=lazy)
 
 
-def _reads_names(function: Any) -> bool:
+def _reads_names(function: AnyValue) -> bool:
     """Return whether a function's results may depend on names that are rebound later."""
     if isinstance(function, Closure):
         return function.outer is not None
     return not (function is None or isinstance(function, StaticFunction | Meaning))
 
 
-def _holds(here: Any, function: Any, item: Any) -> bool:
+def _holds(here: Builder, function: AnyValue, item: AnyValue) -> bool:
     frame = frame_of(here)
     value = item if function is None else call(here, function, item)
     found = operators.static_truth(value, operators.decider(frame))
@@ -290,7 +302,7 @@ def _holds(here: Any, function: Any, item: Any) -> bool:
     return found
 
 
-def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
+def _sum(here: Builder, iterable: AnyValue, /, start: AnyValue = 0) -> AnyValue:
     if isinstance(iterable, Long | Generated):
         iterable = iterable.array()
     if is_traced(iterable):
@@ -307,11 +319,11 @@ def _sum(here: Any, iterable: Any, /, start: Any = 0) -> Any:
         if first and is_traced(item) and item.dtype.name != "bool":
             total = item  # adding 0 changes neither the value nor the dtype
         else:
-            total = operators.binary(frame, _NO_NODE, "Add", total, item)
+            total = operators.binary(frame, NO_NODE, "Add", total, item)
     return total
 
 
-def _sum_of_array(here: Any, array: Any, start: Any) -> Any:
+def _sum_of_array(here: Builder, array: Array, start: AnyValue) -> Array:
     """Return `0 + x[0] + x[1] + …` as NumPy's sum, if both add in the same dtype."""
     dtype = array.dtype
     if start.__class__ is not int or start != 0:
@@ -319,10 +331,10 @@ def _sum_of_array(here: Any, array: Any, start: Any) -> Any:
         raise Failure(NotStatic(what="`sum` of an array with a start", rewrite=rewrite))
     if dtype.name == "bool" or dtype.bits < 32:
         raise Failure(NotStatic(what=f"`sum` of an array of {dtype}", rewrite="x.sum(axis=0)"))
-    return _numpy("sum").apply(here, (array,), {"axis": 0})
+    return apply_numpy("sum", here, array, axis=0)
 
 
-class _Unwritten:
+class _Unwritten(Source):
     """The source of nodes that a library function applies, which are in no file."""
 
     def text_of(self, node: ast.AST) -> str:
@@ -330,23 +342,26 @@ class _Unwritten:
         return ast.unparse(node)
 
 
+_UNWRITTEN: Final = _Unwritten("", "")
+
+
 class _Here(Frame):
     """A frame that appends equations where the library function was called."""
 
-    def here(self, node: Any) -> Any:
+    def here(self, node: ast.AST) -> Builder:
         program = self.session.program
-        return None if program is None else program.current
+        return NoProgram(self.session) if program is None else program.current
 
 
-_NO_NODE: Any = None
+NO_NODE: Final = ast.Pass()
+"""The node of an operation of a library function."""
 
 
-def frame_of(here: Any) -> Frame:
-    session = session_of(here)
-    return _Here(session, _Unwritten(), None)  # type: ignore[arg-type]
+def frame_of(here: Builder) -> Frame:
+    return _Here(session_of(here), _UNWRITTEN, None)  # type: ignore[arg-type]
 
 
-def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
+def _keys(here: Builder, name: str, key: AnyValue, items: Sequence[AnyValue]) -> list[AnyValue]:
     """Return the results of a `key` function, closed values that CPython compares."""
     keys = list(items) if key is None else [call(here, key, item) for item in items]
     _refuse_arrays(name, "", keys)
@@ -354,11 +369,13 @@ def _keys(here: Any, name: str, key: Any, items: Sequence[Any]) -> list[Any]:
     return keys
 
 
-_ABSENT: Any = object()
+_ABSENT: Final = object()
 
 
-def _extremum(name: str, real: Callable[..., Any]) -> Rule:
-    def apply(here: Any, *values: Any, key: Any = None, default: Any = _ABSENT) -> Any:
+def _extremum(name: str, real: Callable[..., int]) -> Rule:
+    def apply(
+        here: Builder, *values: AnyValue, key: AnyValue = None, default: AnyValue = _ABSENT
+    ) -> AnyValue:
         if len(values) == 1 and is_traced(values[0]):
             raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`x.{name}()`"))
         if not values or (len(values) > 1 and default is not _ABSENT):
@@ -374,8 +391,8 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
         if key is None and len(values) > 1 and _are_scalars(values):
             furthest = python_numbers.furthest(here, name, values)
             found = counters.extremum(here.program, name, values, furthest)
-            is_array = any(map(may_be_array, values)) and is_traced(found)
-            return note_array(found) if is_array else found
+            is_array = any(map(may_be_array, values))
+            return note_array(found) if is_array and is_traced(found) else found
         if key is None:
             rewrite = f"`np.{name}imum(a, b)`, or `np.{name}(x)` over an axis"
             _refuse_arrays(name, rewrite, list(items))
@@ -388,7 +405,7 @@ def _extremum(name: str, real: Callable[..., Any]) -> Rule:
     return apply
 
 
-def _are_scalars(values: Sequence[Any]) -> bool:
+def _are_scalars(values: Sequence[AnyValue]) -> TypeGuard[Sequence[NumericValue]]:
     """Return whether all values are numbers, and some are computed by the program."""
     return any(is_traced(each) for each in values) and all(
         isinstance(each, int | float | Dim) or (is_traced(each) and not each.ndim)
@@ -396,7 +413,9 @@ def _are_scalars(values: Sequence[Any]) -> bool:
     )
 
 
-def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
+def _sorted(
+    here: Builder, iterable: AnyValue, /, *, key: AnyValue = None, reverse: AnyValue = False
+) -> AnyValue:
     require_closed("the `reverse` of `sorted`", reverse)
     if isinstance(iterable, UnorderedView | MapValue):
         return _sorted_map(iterable, key, reverse)
@@ -405,14 +424,15 @@ def _sorted(here: Any, iterable: Any, /, *, key: Any = None, reverse: Any = Fals
         _refuse_arrays("sorted", "`np.sort(x)`", list(items))
     keys = _keys(here, "sorted", key, items)
     options = {"key": keys.__getitem__, "reverse": reverse}
-    return [items[i] for i in by_python("sorted", sorted, (range(len(items)),), options)]
+    real: Callable[..., list[int]] = sorted
+    return [items[i] for i in by_python("sorted", real, (range(len(items)),), options)]
 
 
-def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
+def _sorted_map(value: UnorderedView | MapValue, key: AnyValue, reverse: AnyValue) -> AnyValue:
     """Sort the keys, values or items of a map, which have no order themselves."""
     items = list(value.items if isinstance(value, MapValue) else value.in_any_order())
     require_closed("what `sorted` compares", *items)
-    found: list[Any] = by_python("sorted", sorted, (items,), {"reverse": reverse})
+    found: list[AnyValue] = by_python("sorted", sorted, (items,), {"reverse": reverse})
     ties = any(a == b for a, b in itertools.pairwise(found))
     if key is not None or ties:
         raise Failure(SetOrder(kind="a PMap"))
@@ -420,11 +440,11 @@ def _sorted_map(value: UnorderedView | MapValue, key: Any, reverse: Any) -> Any:
 
 
 def _truths(name: str, real: Callable[..., Any]) -> Rule:
-    def apply(here: Any, iterable: Any, /) -> Any:
+    def apply(here: Builder, iterable: AnyValue, /) -> AnyValue:
         if isinstance(iterable, Long | Generated):
             items = iterable.array()
             if isinstance(items, Value) and items.ndim == 1 and items.dtype is BOOL:
-                return _numpy(name).apply(here, (items,), {})
+                return apply_numpy(name, here, items)
         _refuse_arrays(name, f"`np.{name}(x)`", iterable)
         decide = operators.decider(frame_of(here))
         for each in items_of(iterable):
@@ -438,18 +458,19 @@ def _truths(name: str, real: Callable[..., Any]) -> Rule:
     return apply
 
 
-def _abs(here: Any, x: Any, /) -> Any:
+def _abs(here: Builder, x: AnyValue, /) -> AnyValue:
     if isinstance(x, Dim):
         require_program(here, "`abs` of a size")
         if here.facts.proves(Fact("<=", 0, x)):
             return x
         raise Failure(NotStatic(what=f"the sign of {x}"))
     if isinstance(x, Number) and x.kind is not Kind.BOOL:
-        return Number.of(_numpy("absolute").apply(here, (x,), {}), absolute(x.bounds))
+        return operators.bounded(apply_numpy("absolute", here, x), absolute(x.bounds))
     if python_numbers.is_number(x):
-        return _numpy("absolute").apply(here, (python_numbers.whole(x),), {})
+        return apply_numpy("absolute", here, python_numbers.whole(x))
     if (is_traced(x) and not isinstance(x, Number)) or is_constant(x):
-        return invoke(frame_of(here), here, _numpy("absolute"), (x,), {})
+        size: AnyValue = invoke(frame_of(here), here, numpy_function("absolute"), (x,), {})
+        return size
     raise refused("`abs`", x)
 
 
@@ -457,7 +478,7 @@ MAX_DIGITS = 10_000
 """The limit on the digits of `round`, whose time grows with their number."""
 
 
-def _rounded(number: Any, ndigits: Any = None) -> Any:
+def _rounded(number: float, ndigits: int | None = None) -> AnyValue:
     """Return CPython's `round` to a bounded number of digits."""
     if isinstance(ndigits, int) and abs(ndigits) > MAX_DIGITS:
         raise Failure(TooLarge(what=f"a number of more than {MAX_DIGITS} digits"))
@@ -467,27 +488,28 @@ def _rounded(number: Any, ndigits: Any = None) -> Any:
 _rounded.__qualname__ = "round"  # the name in messages
 
 
-def _round(here: Any, number: Any, ndigits: Any = None) -> Any:
+def _round(here: Builder, number: AnyValue, ndigits: AnyValue = None) -> AnyValue:
     if isinstance(number, Number) and ndigits is None:
         return _integer(here, "rint", number)
     scalar = python_numbers.real_number(number)
     if scalar is not None and ndigits is None:
-        return python_numbers.integer_of(here, "rint", scalar)
+        return python_numbers.integer_of("rint", scalar)
     if isinstance(number, Dim) and ndigits is None:
         return number
     rewrite = "`np.round(x, digits)`"
     if isinstance(number, Number) or python_numbers.is_number(number):
         # Python rounds the exact number to digits, and NumPy rounds a product.
         raise Failure(NotStatic(what=f"{describe(number)} in decimal digits", rewrite=rewrite))
-    traced: Any = number
-    if is_traced(number) and scalar is not None and traced.dtype is not BOOL:
-        return invoke(frame_of(here), here, _numpy("round"), (number, ndigits), {})
+    if is_traced(number) and scalar is not None and number.dtype is not BOOL:
+        args = number, ndigits
+        rounded: AnyValue = invoke(frame_of(here), here, numpy_function("round"), args, {})
+        return rounded
     if is_traced(number) or is_known_array(number):
         raise _needs_number("round", number, rewrite)
     raise refused("`round`", number, ndigits)
 
 
-def _leaves(name: str, x: Any) -> Failure:
+def _leaves(name: str, x: AnyValue) -> Failure:
     """Return the refusal to convert a value to a Python number."""
     if is_traced(x) or is_known_array(x):
         rewrite = f"take an element, `x[i]`, or all of them: `x.astype({name})`"
@@ -495,13 +517,13 @@ def _leaves(name: str, x: Any) -> Failure:
     return refused(f"`{name}`", x)
 
 
-def _int(here: Any, x: Any = 0, /) -> Any:
+def _int(here: Builder, x: AnyValue = 0, /) -> AnyValue:
     if is_scalar(x):
         return by_python("int", int, (x,))
     if isinstance(x, Dim):
         return x
     if isinstance(x, Undecided):
-        return python_numbers.whole(python_numbers.real_number(condition(here, x)))
+        x = condition(here, x)
     if isinstance(x, Quotient):
         found = x.truncated()
         if found is not None:
@@ -510,15 +532,15 @@ def _int(here: Any, x: Any = 0, /) -> Any:
         return _integer(here, "trunc", x)
     number = python_numbers.real_number(x)
     if number is not None:
-        return python_numbers.integer_of(here, "trunc", number)
+        return python_numbers.integer_of("trunc", number)
     raise _leaves("int", x)
 
 
-def _float(here: Any, x: Any = 0, /) -> Any:
+def _float(here: Builder, x: AnyValue = 0, /) -> AnyValue:
     if is_scalar(x):
         return by_python("float", float, (x,))
     if isinstance(x, Dim):
-        return operators.binary(frame_of(here), _NO_NODE, "Mult", x, 1.0)
+        return operators.binary(frame_of(here), NO_NODE, "Mult", x, 1.0)
     if isinstance(x, Number) and x.kind is Kind.FLOAT:
         return x
     if isinstance(x, Undecided):
@@ -529,7 +551,7 @@ def _float(here: Any, x: Any = 0, /) -> Any:
     raise _leaves("float", x)
 
 
-def _bool(here: Any, x: Any = False, /) -> Any:
+def _bool(here: Builder, x: AnyValue = False, /) -> AnyValue:
     if is_scalar(x):
         return bool(x)
     number = python_numbers.real_number(x)
@@ -540,7 +562,7 @@ def _bool(here: Any, x: Any = False, /) -> Any:
     return operators.static_truth(x, operators.decider(frame_of(here)))
 
 
-def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
+def _complex(here: Builder, real: AnyValue = 0, imag: AnyValue = 0) -> AnyValue:
     """Return a complex number; it is weak if a size is among known parts."""
     parts = (real, imag)
     if any(python_numbers.real_number(each) is not None for each in parts):
@@ -549,19 +571,19 @@ def _complex(here: Any, real: Any = 0, imag: Any = 0) -> Any:
         if not isinstance(each, Dim | int | float | complex):
             raise _leaves("complex", each)
     frame = frame_of(here)
-    turned = operators.binary(frame, _NO_NODE, "Mult", imag, 1j)
-    return operators.binary(frame, _NO_NODE, "Add", real, turned)
+    turned = operators.binary(frame, NO_NODE, "Mult", imag, 1j)
+    return operators.binary(frame, NO_NODE, "Add", real, turned)
 
 
-def _tuple(here: Any, iterable: Any = (), /) -> Any:
+def _tuple(here: Builder, iterable: AnyValue = (), /) -> AnyValue:
     return tuple(items_of(iterable))
 
 
-def _list(here: Any, iterable: Any = (), /) -> Any:
+def _list(here: Builder, iterable: AnyValue = (), /) -> AnyValue:
     return list(items_of(iterable))
 
 
-def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
+def _dict(here: Builder, iterable: AnyValue = (), /, **kwargs: AnyValue) -> dict[Any, AnyValue]:
     table = Table()
     if isinstance(iterable, MapValue):
         table = Table(iterable.items)
@@ -576,8 +598,8 @@ def _dict(here: Any, iterable: Any = (), /, **kwargs: Any) -> Any:
     return {**table.items, **kwargs}
 
 
-def _set(kind: type) -> Rule:
-    def apply(here: Any, iterable: Any = (), /) -> Any:
+def _set(kind: type[set[Any] | frozenset[Any]]) -> Rule:
+    def apply(here: Builder, iterable: AnyValue = (), /) -> AnyValue:
         from pscdsl._src.frontend.interpreter.expressions import set_of  # avoids an import cycle
 
         return kind(iterable if is_set(iterable) else set_of(list(items_of(iterable))))
@@ -585,7 +607,9 @@ def _set(kind: type) -> Rule:
     return apply
 
 
-def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
+def _getattr(
+    here: Builder, obj: AnyValue, name: AnyValue, default: AnyValue = _ABSENT, /
+) -> AnyValue:
     # The import is here since attributes may be those of this library.
     from pscdsl._src.frontend.interpreter.attributes import attribute
 
@@ -595,25 +619,27 @@ def _getattr(here: Any, obj: Any, name: Any, default: Any = _ABSENT, /) -> Any:
         what = f"whether {describe(obj)} has the attribute `{name}`"
         raise Failure(NotStatic(what=what, rewrite="leave the default out"))
     node = ast.Attribute(ast.Name("x", ast.Load()), name, ast.Load())
-    return attribute(frame_of(here), node, obj, name)
+    found: AnyValue = attribute(frame_of(here), node, obj, name)
+    return found
 
 
-def _has(value: Any, name: str) -> bool:
+def _has(value: AnyValue, name: str) -> bool:
     """Return whether an attribute certainly exists; its absence is never certain."""
     return isinstance(value, RecordValue) and (name in value.fields or name in value.cls.members)
 
 
-def _reduce(here: Any, function: Any, iterable: Any, /, initial: Any = _ABSENT) -> Any:
-    items = [*(() if initial is _ABSENT else (initial,)), *items_of(iterable)]
+def _reduce(
+    here: Builder, function: AnyValue, iterable: AnyValue, /, initial: AnyValue = _ABSENT
+) -> AnyValue:
+    items = list(items_of(iterable))
+    if initial is not _ABSENT:
+        items.insert(0, initial)
     if not items:
         raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))
-    total = items[0]
-    for item in items[1:]:
-        total = call(here, function, total, item)
-    return total
+    return functools.reduce(functools.partial(call, here, function), items)
 
 
-def _partial(here: Any, func: Any, /, *args: Any, **keywords: Any) -> Any:
+def _partial(here: Builder, func: AnyValue, /, *args: AnyValue, **keywords: AnyValue) -> AnyValue:
     func = as_function(func)
     if not isinstance(func, Applicable):
         raise Failure(NotCallable(found=describe(func)))
@@ -623,13 +649,13 @@ def _partial(here: Any, func: Any, /, *args: Any, **keywords: Any) -> Any:
     return Partial(func, args, keywords)
 
 
-def _replace(here: Any, obj: Any, /, **changes: Any) -> Any:
+def _replace(here: Builder, obj: AnyValue, /, **changes: AnyValue) -> AnyValue:
     if not isinstance(obj, RecordValue) or obj.cls.kind not in ("dataclass", "record"):
         raise Failure(BadArguments(function="dataclasses.replace", problem="takes a dataclass"))
     return replaced(here, obj, changes)
 
 
-def _asdict(here: Any, obj: Any) -> Any:
+def _asdict(here: Builder, obj: AnyValue) -> AnyValue:
     if not isinstance(obj, RecordValue) or obj.cls.kind not in ("dataclass", "record"):
         raise Failure(BadArguments(function="dataclasses.asdict", problem="takes a dataclass"))
     for field in obj.fields.values():
@@ -639,7 +665,7 @@ def _asdict(here: Any, obj: Any) -> Any:
     return dict(obj.fields)
 
 
-def _identity(here: Any, function: Any, /) -> Any:
+def _identity(here: Builder, function: AnyValue, /) -> AnyValue:
     return function
 
 
@@ -651,7 +677,7 @@ class Cached:
     different types are equal, such as 1 and 1.0, unless the cache is `typed`.
     """
 
-    function: Any
+    function: Applicable
     typed: bool = False
 
     @property
@@ -659,7 +685,9 @@ class Cached:
         """The name of the function."""
         return str(getattr(self.function, "name", "function"))
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call the function; a Failure for arguments that cannot be keys."""
         for each in (*args, *kwargs.values()):
             if not (isinstance(each, Dim | RecordValue) or is_key(meant(each))):
@@ -676,53 +704,53 @@ class Cached:
             raise Failure(NotStatic(what=what, rewrite="leave the cache out"))
         return found
 
-    def _has_no_equals(self, key: Any) -> bool:
+    def _has_no_equals(self, key: AnyValue) -> bool:
         """Return whether no key of another type is equal to this one for the cache."""
         if isinstance(key, bool | int | float | complex | Dim):
             return self.typed
         return isinstance(key, str | bytes | DType | Closure) or key is None
 
 
-def _cache(here: Any, user_function: Any, /) -> Any:
+def _cache(here: Builder, user_function: AnyValue, /) -> Cached:
     if not isinstance(user_function, Applicable):
         raise Failure(NotCallable(found=describe(user_function)))
     return Cached(user_function)
 
 
-def _lru_cache(here: Any, maxsize: Any = 128, typed: Any = False) -> Any:
+def _lru_cache(here: Builder, maxsize: AnyValue = 128, typed: AnyValue = False) -> AnyValue:
     if isinstance(maxsize, Applicable):
         return Cached(maxsize)
-    require_closed("the `typed` of `lru_cache`", typed)
+    is_typed = _closed_truth("the `typed` of `lru_cache`", typed)
 
-    def decorated(here: Any, function: Any, /) -> Any:
-        return replace(_cache(here, function), typed=bool(typed))
+    def decorated(here: Builder, function: AnyValue, /) -> AnyValue:
+        return replace(_cache(here, function), typed=is_typed)
 
     return StaticFunction("functools.lru_cache", decorated)
 
 
-def _wraps(here: Any, wrapped: Any) -> Any:
+def _wraps(here: Builder, wrapped: AnyValue) -> AnyValue:
     return StaticFunction("functools.wraps", _identity)
 
 
-def _pmap(here: Any, initial: Any = None) -> Any:
+def _pmap(here: Builder, initial: AnyValue = None) -> AnyValue:
     if isinstance(initial, MapValue):
         return initial
-    items: dict[Any, Any] = {} if initial is None else _dict(here, initial)
+    items: dict[Any, AnyValue] = {} if initial is None else _dict(here, initial)
     for key in items:
         if not isinstance(key, str):
             raise Failure(NotStatic(what=f"a PMap with the key {describe(key)}"))
     return MapValue(items)
 
 
-def _pvector(here: Any, iterable: Any = (), /) -> Any:
+def _pvector(here: Builder, iterable: AnyValue = (), /) -> AnyValue:
     return VectorValue(tuple(items_of(iterable)))
 
 
-def _m(here: Any, **items: Any) -> Any:
+def _m(here: Builder, **items: AnyValue) -> AnyValue:
     return MapValue(items)
 
 
-def _v(here: Any, *elements: Any) -> Any:
+def _v(here: Builder, *elements: AnyValue) -> AnyValue:
     return VectorValue(elements)
 
 
@@ -740,12 +768,13 @@ def _math(name: str) -> Rule:
     """Return a function of known numbers; for a size, it is NumPy's function of the same name."""
     ours = OTHER_NAMES.get(name, name)
 
-    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         known = f"numpy.{ours}" in MEANINGS
         found = None if kwargs else python_numbers.of_math(here, name, ours, args)
         if found is not None:
             return found
-        _refuse_arrays_but_quotients(f"math.{name}", known and f"`np.{ours}` works on arrays", args)
+        rewrite = f"`np.{ours}` works on arrays" if known else ""
+        _refuse_arrays_but_quotients(f"math.{name}", rewrite, args)
         if len(args) == 1 and not kwargs:
             (x,) = args
             if isinstance(x, Quotient) and name in ("floor", "ceil"):
@@ -758,11 +787,10 @@ def _math(name: str) -> Rule:
                 return _integer(here, name, x)
             if isinstance(x, Dim | Number) and name in DOMAINS and known:
                 bounds = _within_domain(here, name, x)
-                result = _numpy(ours).apply(here, (x,), {})
+                result = apply_numpy(ours, here, x)
                 if name in ("log2", "log10"):
-                    given = x if isinstance(x, Number) else here.weak(x)
-                    result = python_numbers.logarithm(name, given, result)
-                return Number.of(result, bounds)
+                    result = python_numbers.logarithm(here, name, x, result)
+                return operators.bounded(result, bounds)
             if isinstance(x, Dim) and name == "isqrt":
                 return _root_of_size(here, x)
         raise refused(f"`math.{name}`", *args, *kwargs.values())
@@ -770,7 +798,7 @@ def _math(name: str) -> Rule:
     return apply
 
 
-def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
+def _within_domain(here: Builder, name: str, x: Dim | Number) -> Find:
     """Return the bounds of a function of `math`; a Failure if Python may raise."""
     given = bounds_of(here.facts, x)
     assert given is not None
@@ -788,14 +816,14 @@ def _within_domain(here: Any, name: str, x: Dim | Number) -> Find:
     raise Failure(UnprovenSize.of(here.facts, f"the number that `math.{name}` is given", claim))
 
 
-def _refuse_arrays_but_quotients(name: str, rewrite: Any, args: Sequence[Any]) -> None:
+def _refuse_arrays_but_quotients(name: str, rewrite: str, args: Sequence[AnyValue]) -> None:
     for argument in args:
         is_array = is_traced(argument) and python_numbers.real_number(argument) is None
         if is_array or is_known_array(argument):
-            raise _needs_number(name, argument, rewrite or "")
+            raise _needs_number(name, argument, rewrite)
 
 
-def _root_of_size(here: Any, size: Dim) -> Number:
+def _root_of_size(here: Builder, size: Dim) -> Number:
     """Return `math.isqrt`, exactly: the f64 root of an integer below 2**52 suffices."""
     if not here.facts.proves(Fact("<=", 0, size)):
         raise Failure(NotStatic(what=f"the sign of {size}"))
@@ -813,23 +841,23 @@ def _root_of_size(here: Any, size: Dim) -> Number:
     return _rounded_number(here, here.weak(size), root, bounds)
 
 
-_ROUNDINGS: dict[str, tuple[Callable[[Value], Value], Callable[[float], float]]] = {
-    "floor": (elementwise.floor, math.floor),
-    "ceil": (elementwise.ceil, math.ceil),
-    "trunc": (lambda x: x, math.trunc),  # as the conversion to integers does
-    "rint": (elementwise.round_even, round),
+_ROUNDINGS: dict[str, Callable[[float], float]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "rint": round,
 }
-"""The roundings of floats, and of Python numbers."""
+"""The roundings of Python numbers, by the names of NumPy's functions."""
 
 
-def _integer(here: Any, rounding: str, x: Number) -> Any:
+def _integer(here: Builder, rounding: str, x: Number) -> AnyValue:
     """Round a number computed from sizes to an integer as Python does."""
     require_program(here, "an integer made of sizes")
     if x.kind is Kind.INT:
         return x
     if x.kind is not Kind.FLOAT:
         return python_numbers.whole(PythonNumber(x.at(BOOL), adapts=True))
-    apply, real = _ROUNDINGS[rounding]
+    apply, real = python_numbers.ROUNDINGS[rounding], _ROUNDINGS[rounding]
 
     def bounds(tight: bool) -> Bounds:
         return Bounds(*(end if math.isinf(end) else real(end) for end in x.bounds(tight)))
@@ -837,7 +865,9 @@ def _integer(here: Any, rounding: str, x: Number) -> Any:
     return _rounded_number(here, x, apply, bounds)
 
 
-def _rounded_number(here: Any, x: Weak, rounded: Callable[[Value], Value], bounds: Find) -> Number:
+def _rounded_number(
+    here: Builder, x: Weak, rounded: Callable[[Value], Value], bounds: Find
+) -> Number:
     """Return an integer computed in f64 from a number that is computed from sizes."""
 
     def at(dtype: DType) -> Value:
@@ -849,21 +879,21 @@ def _rounded_number(here: Any, x: Weak, rounded: Callable[[Value], Value], bound
     return Number.of(Weak(here, Kind.INT, (), at), bounds)
 
 
-def _prod(here: Any, iterable: Any, /, *, start: Any = 1) -> Any:
+def _prod(here: Builder, iterable: AnyValue, /, *, start: AnyValue = 1) -> AnyValue:
     if is_traced(iterable) or is_known_array(iterable):
         raise _leaving("math.prod", iterable, "`np.prod(x, axis=0)`")
     total, frame = start, frame_of(here)
     for each in items_of(iterable):
-        total = operators.binary(frame, _NO_NODE, "Mult", total, each)
+        total = operators.binary(frame, NO_NODE, "Mult", total, each)
     return total
 
 
-def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+def _large(name: str, real: Callable[..., AnyValue]) -> Callable[..., AnyValue]:
     """Return a function of `math` that refuses arguments with very large results."""
     if name not in ("factorial", "comb", "perm"):
         return real
 
-    def bounded(*args: Any, **kwargs: Any) -> Any:
+    def bounded(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         if any(isinstance(argument, int) and abs(argument) > 1000 for argument in args):
             raise Failure(TooLarge(what=f"`math.{name}` of numbers above 1000"))
         return real(*args, **kwargs)
@@ -872,42 +902,45 @@ def _large(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _operator(name: str) -> Rule:
-    def apply(here: Any, a: Any, b: Any, /) -> Any:
+    def apply(here: Builder, a: AnyValue, b: AnyValue, /) -> AnyValue:
         for each in (a, b):
             if isinstance(each, External):
                 raise Failure(external_value(each))
-        return operators.binary(frame_of(here), _NO_NODE, name, a, b)
+        return operators.binary(frame_of(here), NO_NODE, name, a, b)
 
     return apply
 
 
-def _pow(here: Any, base: Any, exp: Any, mod: Any = None) -> Any:
+def _pow(here: Builder, base: AnyValue, exp: AnyValue, mod: AnyValue = None) -> AnyValue:
     if mod is None:
         return _operator("Pow")(here, base, exp)
     require_closed("`pow` with three arguments", base, exp, mod)
     return by_python("pow", pow, (base, exp, mod))
 
 
-def _divmod(here: Any, x: Any, y: Any, /) -> Any:
+def _divmod(here: Builder, x: AnyValue, y: AnyValue, /) -> AnyValue:
     return _operator("FloorDiv")(here, x, y), _operator("Mod")(here, x, y)
 
 
-def _itemgetter(here: Any, item: Any, /, *items: Any) -> Any:
-    def get(inner: Any, value: Any, /) -> Any:
-        found = [subscript(frame_of(inner), _NO_NODE, value, each) for each in (item, *items)]
+_ITEM: Final = ast.Subscript(ast.Name("x", ast.Load()), ast.Name("i", ast.Load()), ast.Load())
+
+
+def _itemgetter(here: Builder, item: AnyValue, /, *items: AnyValue) -> AnyValue:
+    def get(inner: Builder, value: AnyValue, /) -> AnyValue:
+        found = [subscript(frame_of(inner), _ITEM, value, index) for index in (item, *items)]
         return tuple(found) if items else found[0]
 
     return StaticFunction("operator.itemgetter", get)
 
 
-def _type(here: Any, obj: Any, /) -> Any:
+def _type(here: Builder, obj: AnyValue, /) -> AnyValue:
     if isinstance(obj, RecordValue):
         return obj.cls
     raise Failure(NotStatic(what=f"the class of {describe(obj)}"))
 
 
 def _text(name: str) -> Rule:
-    def apply(here: Any, obj: Any = "", /) -> Any:
+    def apply(here: Builder, obj: AnyValue = "", /) -> AnyValue:
         if isinstance(obj, RecordValue):
             obj.cls.refuse_special("__str__", "__repr__")
         if isinstance(obj, External):
@@ -917,27 +950,27 @@ def _text(name: str) -> Rule:
     return apply
 
 
-def _format(here: Any, value: Any, format_spec: Any = "", /) -> Any:
+def _format(here: Builder, value: AnyValue, format_spec: AnyValue = "", /) -> AnyValue:
     require_closed("`format`", value, format_spec)
     return by_python("format", _formatted, (value, format_spec))
 
 
-def _formatted(value: Any, format_spec: str = "", /) -> str:
+def _formatted(value: AnyValue, format_spec: str = "", /) -> str:
     require_short("format", f"{{:{format_spec}}}", (value,), {})
     return format(value, format_spec)
 
 
-def _slice(here: Any, *args: Any) -> Any:
+def _slice(here: Builder, *args: AnyValue) -> AnyValue:
     if not 1 <= len(args) <= 3:
         raise Failure(BadArguments(function="slice", problem="takes one to three bounds"))
     return slice(*args)
 
 
-def _cast(here: Any, typ: Any, val: Any) -> Any:
+def _cast(here: Builder, typ: AnyValue, val: AnyValue) -> AnyValue:
     return val
 
 
-def _callable(here: Any, obj: Any, /) -> bool:
+def _callable(here: Builder, obj: AnyValue, /) -> bool:
     if isinstance(obj, External):
         raise Failure(external_value(obj))
     if isinstance(obj, RecordValue):
@@ -955,7 +988,7 @@ def _by_name(parameter: str, rule: Rule) -> Rule:
         return rule
 
     @functools.wraps(rule)
-    def apply(here: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         if parameter in kwargs:
             function = rule.__name__.lstrip("_")
             problem = f"takes `{parameter}=` from Python 3.14 on"

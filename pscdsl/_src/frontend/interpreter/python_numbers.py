@@ -7,13 +7,14 @@ numbers are arguments of a kernel, and results of `float`, `int`, `round` and `m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, TypeGuard
 
 from pscdsl._src.frontend.purity import refused
 from pscdsl._src.frontend.size_numbers import Number
-from pscdsl._src.ir.builder import PythonNumber, Value, Weak, promote
-from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.frontend.values import AnyValue, Array, NumericValue
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, promote
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.primitives import elementwise
 from pscdsl._src.primitives.custom_derivatives import StopGradient
 from pscdsl.numpy.calling import python_number
@@ -23,14 +24,16 @@ from pscdsl.typing.dtypes import F64, I64, PYTHON, DType, Kind
 
 _KNOWN: Final = (bool, int, float, complex, Dim, Number)
 _INTEGERS: Final = (int, Dim)
+AnyNumber: TypeAlias = PythonNumber | Number | bool | int | float | complex | Dim
+"""A Python number, known or not."""
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[PythonNumber]:
     """Return whether a value is a Python number that is known only at run time."""
     return isinstance(value, PythonNumber) and not value.is_array
 
 
-def are_numbers(values: Sequence[object]) -> bool:
+def are_numbers(values: Sequence[AnyValue]) -> TypeGuard[Sequence[AnyNumber]]:
     """Return whether all values are Python numbers, some of them known only at run time."""
     some = [is_number(each) for each in values]
     return any(some) and all(
@@ -38,7 +41,7 @@ def are_numbers(values: Sequence[object]) -> bool:
     )
 
 
-def kind_of(value: Any) -> Kind:
+def kind_of(value: AnyNumber) -> Kind:
     """Return the kind of a Python number."""
     if isinstance(value, PythonNumber | Number):
         return value.kind
@@ -71,25 +74,31 @@ def is_of(value: PythonNumber, name: str, classes: Mapping[str, type]) -> bool |
 _CLASSES: Final = {Kind.BOOL: bool, Kind.INT: int, Kind.FLOAT: float, Kind.COMPLEX: complex}
 
 
-def real_number(value: Any) -> PythonNumber | None:
+def real_number(value: AnyValue) -> PythonNumber | None:
     """Convert a computed scalar to a Python number; None if it is no scalar, or complex."""
     number = python_number(value)
     return None if number is None or number.kind is Kind.COMPLEX else number
 
 
-def integer_of(here: Any, rounding: str, value: PythonNumber) -> Any:
-    """Round a real number to a 64-bit integer with a NumPy function."""
+ROUNDINGS: Final[dict[str, Callable[[Value], Value]]] = {
+    "floor": elementwise.floor,
+    "ceil": elementwise.ceil,
+    "trunc": lambda x: x,  # as the conversion to integers does
+    "rint": elementwise.round_even,
+}
+"""The roundings of floats, by the names of NumPy's functions."""
+
+
+def integer_of(rounding: str, value: PythonNumber) -> PythonNumber:
+    """Round a real number to a 64-bit integer."""
     if value.kind < Kind.FLOAT:
         return whole(value)
-    rounded = value.value if rounding == "trunc" else _numpy(rounding, here, value).value
-    return PythonNumber(cast(rounded, I64))
+    return PythonNumber(cast(ROUNDINGS[rounding](value.value), I64))
 
 
-def whole(value: Any) -> Any:
-    """Return a truth value as the integer that Python computes with; other values as given."""
-    if isinstance(value, PythonNumber) and value.kind is Kind.BOOL:
-        return PythonNumber.of(value.at(I64), [value])
-    return int(value) if isinstance(value, bool) else value
+def whole(value: PythonNumber) -> PythonNumber:
+    """Return a truth value as the integer that Python computes with; other numbers as given."""
+    return PythonNumber.of(value.at(I64), [value]) if value.kind is Kind.BOOL else value
 
 
 def as_float(value: PythonNumber) -> PythonNumber:
@@ -97,11 +106,11 @@ def as_float(value: PythonNumber) -> PythonNumber:
     return PythonNumber.of(value.at(F64), [value])
 
 
-def complex_of(here: Any, *parts: Any) -> PythonNumber:
+def complex_of(here: Builder, *parts: AnyValue) -> PythonNumber:
     """Return `complex(real, imag)` of numbers, some of them computed scalars."""
     numbers: list[Value] = []
     for part in parts:
-        number = real_number(part)
+        number: Weak | None = real_number(part)
         if number is None:
             if not isinstance(part, int | float | Dim):
                 raise refused("`complex`", *parts)
@@ -110,28 +119,35 @@ def complex_of(here: Any, *parts: Any) -> PythonNumber:
     return PythonNumber(elementwise.make_complex(*numbers))
 
 
-def truth(here: Any, value: PythonNumber) -> Any:
+def truth(here: Builder, value: PythonNumber) -> Array:
     """Return `bool(value)`."""
     number = PythonNumber.of(value.value, [value])
-    return number if value.kind is Kind.BOOL else _numpy("not_equal", here, number, 0)
+    return number if value.kind is Kind.BOOL else apply_numpy("not_equal", here, number, 0)
 
 
-def operands(name: str, left: Any, right: Any) -> tuple[Any, Any] | str:
+def operands(
+    name: str, left: NumericValue, right: NumericValue
+) -> tuple[NumericValue, NumericValue] | str:
     """Return the operands of an operator, or the reason why Python's result has no dtype here."""
-    if not are_numbers((left, right)):
+    numbers = left, right
+    if not are_numbers(numbers):
         return left, right
-    kinds = kind_of(left), kind_of(right)
-    if not (name in ("BitAnd", "BitOr", "BitXor") and kinds == (Kind.BOOL, Kind.BOOL)):
-        left, right = whole(left), whole(right)
+    kinds = [kind_of(number) for number in numbers]
     if max(kinds) <= Kind.INT:
         if name == "Pow" and not (isinstance(right, int) and right >= 0):
             return "the power may be negative, which makes a float of integers"
         if name == "LShift":
             return "the result may have more than 64 bits"
+    if name in ("BitAnd", "BitOr", "BitXor") and max(kinds) is Kind.BOOL:
+        return left, right
+    left, right = (
+        whole(x) if isinstance(x, PythonNumber) else int(x) if isinstance(x, bool) else x
+        for x in numbers
+    )
     return left, right
 
 
-def result(value: Any, *given: Any) -> Any:
+def result(value: Array, *given: NumericValue) -> Array:
     """Return the result of an operator: a NumPy scalar if any operand was one."""
     if isinstance(value, PythonNumber):
         if any(isinstance(each, PythonNumber) and each.is_array for each in given):
@@ -139,7 +155,7 @@ def result(value: Any, *given: Any) -> Any:
     return value
 
 
-def extremum(here: Any, name: str, items: Sequence[Any]) -> Any:
+def extremum(here: Builder, name: str, items: Sequence[AnyValue]) -> NumericValue | None:
     """Return `min` or `max` of integers, or of floats: the first of equal ones.
 
     None for other values. For an integer and a float, Python may return either.
@@ -152,47 +168,49 @@ def extremum(here: Any, name: str, items: Sequence[Any]) -> Any:
     return furthest(here, name, items)
 
 
-def furthest(here: Any, name: str, items: Sequence[Any]) -> Any:
+def furthest(here: Builder, name: str, items: Sequence[NumericValue]) -> NumericValue:
     """Return `min` or `max` as in Python: a later item only if it is strictly further."""
-    found, *rest = items
     promote(*items, weak_ok=True)  # a Failure for other dtypes: the result's is unknown
-    for each in rest:
-        precedes = _numpy("less" if name == "min" else "greater", here, each, found)
-        found = _numpy("where", here, precedes, each, found)
+    found, *rest = items
+    for item in rest:
+        precedes = apply_numpy("less" if name == "min" else "greater", here, item, found)
+        found = apply_numpy("where", here, precedes, item, found)
     return found
 
 
-def of_math(here: Any, name: str, function: str, args: Sequence[Any]) -> Any:
+def of_math(here: Builder, name: str, function: str, args: Sequence[AnyValue]) -> Array | None:
     """Apply a function of `math` that NumPy or SciPy also has; None for other functions.
 
     The result is also None if all arguments are known, or if one is no real number.
     """
-    found = [_scalar(each) for each in args]
+    found = [_scalar(arg) for arg in args]
     if not are_numbers(found) or Kind.COMPLEX in map(kind_of, found):
         return None
-    if name in _ROUNDING and len(found) == 1:
-        return integer_of(here, name, found[0])
-    numbers = [as_float(each) if isinstance(each, PythonNumber) else each for each in found]
+    if name in _ROUNDING and len(found) == 1 and isinstance(found[0], PythonNumber):
+        return integer_of(name, found[0])
+    numbers = [as_float(x) if isinstance(x, PythonNumber) else x for x in found]
     if name == "log" and len(numbers) == 2:
-        first, second = (_numpy("log", here, each) for each in numbers)
-        return _numpy("divide", here, first, second)
+        first, second = (apply_numpy("log", here, number) for number in numbers)
+        return apply_numpy("divide", here, first, second)
     if len(numbers) != _SAME.get(name):
         return None
-    result = _numpy(function, here, *numbers)
-    return logarithm(name, numbers[0], result) if name in _BASES else result
+    result = apply_numpy(function, here, *numbers)
+    return logarithm(here, name, numbers[0], result) if name in _BASES else result
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: AnyValue) -> AnyValue:
     """Return a computed scalar as a Python number; any other value as given."""
     number = None if isinstance(value, Number) else real_number(value)
     return value if number is None else number
 
 
-def logarithm(name: str, x: Weak, result: Weak) -> Weak:
+def logarithm(here: Builder, name: str, x: AnyNumber, result: Array) -> Weak:
     """Return a logarithm to base 2 or 10 that is exact for powers, as in Python."""
+    given = x if isinstance(x, Weak) else here.weak(x)
+    assert isinstance(result, Weak)
 
     def at(dtype: DType) -> Value:
-        number, power = x.at(dtype), result.at(dtype)
+        number, power = given.at(dtype), result.at(dtype)
         nearest = elementwise.round_even(power)
         exact = elementwise.equal(elementwise.power(_BASES[name], nearest), number)
         rest = where(exact, elementwise.subtract(nearest, power), filled(power, 0.0))
@@ -218,6 +236,14 @@ _SAME: Final = {
 """Functions with the same meaning for floats, with the number of their arguments."""
 
 
-def _numpy(name: str, here: Any, *args: Any) -> Any:
-    meaning: Any = MEANINGS[name if "." in name else f"numpy.{name}"]
-    return meaning.apply(here, args, {})
+def numpy_function(name: str) -> Meaning:
+    """Return a function of NumPy, or one of a qualified name."""
+    function = MEANINGS[name if "." in name else f"numpy.{name}"]
+    assert isinstance(function, Meaning)
+    return function
+
+
+def apply_numpy(name: str, here: Builder, *args: NumericValue, **options: int) -> Array:
+    """Apply a function of NumPy, or one of a qualified name, that returns one array."""
+    result: Array = numpy_function(name).apply(here, args, options)
+    return result
