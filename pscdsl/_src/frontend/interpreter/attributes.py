@@ -171,7 +171,6 @@ def _of_constant(value: NDArray | np.generic[Any], name: str) -> AnyValue:
         method: Callable[..., AnyValue] = found
 
         def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
-            del here
             if not all(is_closed(x) or isinstance(x, DType) for x in (*args, *kwargs.values())):
                 raise Failure(NotStatic(what=f"an argument of `{name}`"))
             plain = [to_numpy(x) if isinstance(x, DType) else x for x in args]
@@ -191,7 +190,6 @@ def _of_pyrsistent(value: MapValue | VectorValue, name: str) -> AnyValue:
         method = methods[name]
 
         def apply(here: Builder, *args: AnyValue) -> AnyValue:
-            del here
             return method(value, *args)
 
         return StaticFunction(name, apply)

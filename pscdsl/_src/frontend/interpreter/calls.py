@@ -39,6 +39,7 @@ from pscdsl._src.frontend.interpreter.places import (
     named_store,
     numpys,
     parts_of,
+    seen,
     shared,
     with_cells,
 )
@@ -129,13 +130,16 @@ def call(
 
     began = frame.session.cells
     function = locate(frame, func, used=True)
-    argument: Callable[[Frame, ast.expr], Place] = locate
-    if isinstance(function, Builtin) and function.consumes:
-        argument = locate_in_place
-    elif isinstance(function, External) and function.name not in STORING:
-        argument = partial(evaluate, used=True)
-    elif isinstance(function, Builtin) and function.name == "builtins.isinstance":
-        argument = _class
+    argument: Callable[[Frame, ast.expr], Place]
+    match function:
+        case Builtin(consumes=True):
+            argument = locate_in_place
+        case Builtin(name="builtins.isinstance"):
+            argument = _class
+        case External() if function.name not in STORING:
+            argument = partial(evaluate, used=True)
+        case _:
+            argument = locate
     values: list[Place] = []
     nodes: list[ast.expr] = []
     session = frame.session
@@ -186,9 +190,9 @@ def call(
         failure = named_store(failure, f"`{frame.source.text_of(func)}(…)`")
         failure = in_brackets(failure, frame, node, function, values, nodes)
         failure = in_order(failure, function, values)
-        seen = [each.seen() if isinstance(each, Located) else each for each in values]
-        found = with_initial(with_operands(failure, frame, nodes, seen), frame, node)
-        raise with_origins(found, seen).at(frame.span(node)) from None
+        types = [*map(seen, values)]
+        failure = with_initial(with_operands(failure, frame, nodes, types), frame, node)
+        raise with_origins(failure, types).at(frame.span(node)) from None
     except (TypeError, ValueError, ArithmeticError, LookupError):
         if not isinstance(
             function, Meaning | DType | BoundMethod | BoundArrayMethod | CombinedAt | External

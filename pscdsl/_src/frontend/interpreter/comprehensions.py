@@ -44,7 +44,6 @@ def list_comprehension(
     frame: Frame, node: ast.ListComp, elt: ast.expr, generators: list[ast.comprehension]
 ) -> list[Place] | Long:
     """Evaluate `[elt for …]`."""
-    del node
     return _collected(frame, elt, generators)
 
 
@@ -73,7 +72,6 @@ def set_comprehension(
     """Evaluate `{elt for …}`."""
     from pscdsl._src.frontend.interpreter.expressions import read, set_of
 
-    del node
     values: list[AnyValue] = []
     elt, generators = _unpacked(elt, generators)
     _generate(frame, generators, lambda inner: values.append(read(inner, elt)))
@@ -90,7 +88,6 @@ def dict_comprehension(
     """Evaluate `{key: value for …}`, or `{**key for …}` of Python 3.15, which has no `value`."""
     from pscdsl._src.frontend.interpreter.expressions import locate, put, put_all, read
 
-    del node
     table = Table()
 
     def emit(inner: Frame) -> None:
@@ -113,10 +110,7 @@ def _without_stores(session: Session) -> Generator[None]:
 
 
 def _collected(
-    frame: Frame,
-    elt: ast.expr,
-    generators: list[ast.comprehension],
-    guard: Guard = nullcontext,
+    frame: Frame, elt: ast.expr, generators: list[ast.comprehension], guard: Guard = nullcontext
 ) -> list[Place] | Long:
     """Return the items of a list comprehension: a list, or the stacked list of a rolled loop."""
     from pscdsl._src.frontend.interpreter.expressions import locate

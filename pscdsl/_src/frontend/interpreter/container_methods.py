@@ -44,6 +44,8 @@ from pscdsl._src.frontend.values import (
     MAX_ITEMS,
     AnyValue,
     Applicable,
+    Args,
+    Kwargs,
     MapValue,
     Place,
     describe,
@@ -58,7 +60,9 @@ from pscdsl.typing.python_containers import is_dict, is_sequence, is_slice
 
 Operation: TypeAlias = "Callable[..., Place]"
 """An operation that changes a content, called with `(session, content, *arguments)`."""
-Items: TypeAlias = "list[Place] | dict[AnyValue, Place]"
+Entries: TypeAlias = "dict[AnyValue, Place]"
+"""The content of a dict."""
+Items: TypeAlias = "list[Place] | Entries"
 """The content of a list or a dict."""
 T = TypeVar("T")
 
@@ -69,7 +73,7 @@ class Changing(ContainerMethod):
 
     operation: Operation | None = None
 
-    def change(self, here: Builder, args: Sequence[Place], kwargs: Mapping[str, Place]) -> Place:
+    def change(self, here: Builder, args: Args, kwargs: Kwargs) -> Place:
         """Call the method with references."""
         assert self.operation is not None
         what = f"{self.owner.__class__.__name__}.{self.name}"
@@ -149,7 +153,7 @@ def _hidden(container: Container) -> Generator[None]:
         container.fill(content)
 
 
-def _spot(content: Content, operation: Operation, args: Sequence[Place]) -> int | None:
+def _spot(content: Content, operation: Operation, args: Args) -> int | None:
     """Return the position of the item that an operation replaces; None if it is a new item."""
     if operation is not set_item:
         return None
@@ -181,18 +185,15 @@ def _python(what: str, function: Callable[..., T], *args: AnyValue) -> T:
 
 def append(session: Session, content: list[Place], item: Place, /) -> None:
     """Execute `items.append(item)`."""
-    del session
     content.append(item)
 
 
 def extend(session: Session, content: list[Place], items: Place, /) -> None:
     """Execute `items.extend(others)` or `items += others`."""
-    del session
     content.extend(_listed(items))
 
 
 def _insert(session: Session, content: list[Place], index: Place, item: Place, /) -> None:
-    del session
     _python("list.insert", content.insert, _index(index, content), item)
 
 
@@ -209,22 +210,18 @@ def _index(index: Place, content: Content) -> AnyValue:
 
 
 def _pop(session: Session, content: list[Place], index: Place = -1, /) -> Place:
-    del session
     return _python("list.pop", content.pop, _index(index, content))
 
 
 def _remove(session: Session, content: list[Place], item: Place, /) -> None:
-    del session
     del content[place(load(content), load(item))]
 
 
 def _clear(session: Session, content: Content) -> None:
-    del session
     content.clear()
 
 
 def _reverse(session: Session, content: list[Place]) -> None:
-    del session
     content.reverse()
 
 
@@ -250,7 +247,6 @@ def _sort(
 
 def set_item(session: Session, content: Items, index: Place, item: Place, /) -> None:
     """Execute `items[index] = item` for a list or a dict."""
-    del session
     if is_dict(content):
         key = require_key(meant(_key(index)))
         found = found_key(key, content)
@@ -263,7 +259,6 @@ def set_item(session: Session, content: Items, index: Place, item: Place, /) -> 
 
 def delete_item(session: Session, content: Items, index: Place, /) -> None:
     """Execute `del items[index]` for a list or a dict."""
-    del session
     if is_dict(content):
         del content[_there(content, index)]
         return
@@ -287,9 +282,7 @@ def _there(content: Mapping[AnyValue, Place], key: Place) -> AnyValue:
 # Dicts.
 
 
-def update(
-    session: Session, content: dict[AnyValue, Place], other: Place = (), /, **items: Place
-) -> None:
+def update(session: Session, content: Entries, other: Place = (), /, **items: Place) -> None:
     """Execute `d.update(other)` or `d |= other`."""
     pairs: Iterable[Sequence[Place]]
     if isinstance(other, MapValue):
@@ -304,9 +297,7 @@ def update(
         set_item(session, content, load(pair[0]), pair[1])
 
 
-def _set_default(
-    session: Session, content: dict[AnyValue, Place], key: Place, default: Place = None, /
-) -> Place:
+def _set_default(session: Session, content: Entries, key: Place, default: Place = None, /) -> Place:
     found = found_key(_key(key), content)
     if found is MISSING:
         set_item(session, content, key, default)
@@ -314,10 +305,7 @@ def _set_default(
     return content[found]
 
 
-def _take(
-    session: Session, content: dict[AnyValue, Place], key: Place, /, *default: Place
-) -> Place:
-    del session
+def _take(session: Session, content: Entries, key: Place, /, *default: Place) -> Place:
     if len(default) > 1:
         raise Failure(BadArguments(function="dict.pop", problem="takes a key and a default"))
     if default and found_key(_key(key), content) is MISSING:
@@ -325,8 +313,7 @@ def _take(
     return content.pop(_there(content, key))
 
 
-def _take_last(session: Session, content: dict[AnyValue, Place]) -> Place:
-    del session
+def _take_last(session: Session, content: Entries) -> Place:
     return _python("dict.popitem", content.popitem)
 
 
@@ -342,14 +329,12 @@ def _members(value: Place) -> list[AnyValue]:
 
 
 def _add(session: Session, content: set[AnyValue], item: Place, /) -> None:
-    del session
     (item,) = _members((item,))
     if found_key(item, content) is MISSING:
         content.add(item)
 
 
 def _discard(session: Session, content: set[AnyValue], item: Place, /) -> None:
-    del session
     (item,) = _members((item,))
     found = found_key(item, content)
     if found is not MISSING:
@@ -364,7 +349,6 @@ def _remove_member(session: Session, content: set[AnyValue], item: Place, /) -> 
 
 
 def _pop_member(session: Session, content: set[AnyValue]) -> None:
-    del session, content
     raise Failure(SetOrder())
 
 
@@ -433,7 +417,6 @@ def changing_method(session: Session, owner: Place, name: str) -> Changing | Non
 
 
 def _repeat(session: Session, content: list[Place], count: Place, /) -> None:
-    del session
     require_bounded("Mult", content, count)
     if type(count) is not int:
         raise Failure(NotStatic(what=f"how often {describe(count)} repeats a list"))
@@ -449,7 +432,7 @@ def _of_sets(operation: Operation) -> Operation:
     return apply
 
 
-def _merge(session: Session, content: dict[AnyValue, Place], other: Place, /) -> None:
+def _merge(session: Session, content: Entries, other: Place, /) -> None:
     if not (is_dict(other) or is_sequence(other)):
         raise Failure(BadArguments(function="|=", problem="takes a dict, or pairs"))
     update(session, content, other)

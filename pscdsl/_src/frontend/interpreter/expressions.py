@@ -66,6 +66,7 @@ from pscdsl._src.frontend.interpreter.places import (
     is_basic,
     keeps_an_axis,
     load,
+    seen,
     with_cells,
 )
 from pscdsl._src.frontend.interpreter.state import attempted
@@ -276,12 +277,10 @@ UNFOLLOWED: Final = "comes from what is not followed"
 
 
 def _constant(frame: Frame, node: ast.Constant, value: AnyValue) -> AnyValue:
-    del node
     return frame.session.made(value) if isinstance(value, int) else value
 
 
 def _name(frame: Frame, node: ast.Name, id: str) -> Place:  # noqa: A002
-    del node
     found = frame.lookup(id)
     if isinstance(found, External) and any(isinstance(x, BoundInSeveralPlaces) for x in found.why):
         raise Failure(external_value(found))  # it may even be bound to nothing
@@ -289,12 +288,10 @@ def _name(frame: Frame, node: ast.Name, id: str) -> Place:  # noqa: A002
 
 
 def _tuple(frame: Frame, node: ast.Tuple, elts: list[ast.expr]) -> tuple[Place, ...]:
-    del node
     return tuple(_items(frame, elts))
 
 
 def _list(frame: Frame, node: ast.List, elts: list[ast.expr]) -> list[Place]:
-    del node
     return _items(frame, elts)
 
 
@@ -310,7 +307,6 @@ def _items(frame: Frame, nodes: list[ast.expr]) -> list[Place]:
 
 
 def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> set[AnyValue]:
-    del node
     return set_of(load(_items(frame, elts)))
 
 
@@ -329,7 +325,6 @@ def set_of(items: Sequence[AnyValue]) -> set[AnyValue]:
 def _dict(
     frame: Frame, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr]
 ) -> dict[AnyValue, AnyValue]:
-    del node
     table = Table()
     for key, value in zip(keys, values, strict=True):
         if key is None:
@@ -369,12 +364,15 @@ def _attribute(frame: Frame, node: ast.Attribute, value: ast.expr, attr: str) ->
             if last.owner.startswith("module ") and LIBRARY_NAME not in last.owner:
                 frame.session.findings[len(others)] = _meant_by(last, attr)
         return POISON
-    if isinstance(owner, masks.Selected):
-        return masks.attribute(owner, attr)
-    if isinstance(owner, Located):
-        return attribute_of(frame, node, owner, attr)
-    if attr == "at" and isinstance(owner, Meaning) and frame.program is not None:
-        return CombinedAt(owner.name)
+    match owner:
+        case masks.Selected():
+            return masks.attribute(owner, attr)
+        case Located():
+            return attribute_of(frame, node, owner, attr)
+        case Meaning() if attr == "at" and frame.program is not None:
+            return CombinedAt(owner.name)
+        case _:
+            pass
     if is_container(owner):
         method = changing_method(frame.session, owner, attr)
         if method is None:
@@ -486,7 +484,6 @@ def _slice(
     upper: ast.expr | None,
     step: ast.expr | None,
 ) -> Place:
-    del node
     parts = [None if each is None else locate(frame, each) for each in (lower, upper, step)]
     if is_poisoned(parts):
         return POISON
@@ -564,7 +561,7 @@ def _compare(
                 _require_no_store(frame, written)
             if is_poisoned(value):
                 raise Poisoned
-            values.append(value.seen() if isinstance(value, Located) else value)
+            values.append(seen(value))
             yield value
 
     try:
@@ -769,7 +766,6 @@ def known_or_why(frame: Frame, value: AnyValue, name: str) -> AnyValue:
 
 
 def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr) -> Place:
-    del node
     found = locate(frame, value)
     frame.bind_outside(target.id, found)
     return found
@@ -777,7 +773,6 @@ def _named(frame: Frame, node: ast.NamedExpr, target: ast.Name, value: ast.expr)
 
 def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> AnyValue:
     """Evaluate an f-string; the text of an array can only be the message of an `assert`."""
-    del node
     parts = [_part(frame, value) for value in values]
     texts: list[str] = []
     for part in parts:
@@ -788,11 +783,13 @@ def _joined(frame: Frame, node: ast.JoinedStr, values: list[ast.expr]) -> AnyVal
 
 
 def _part(frame: Frame, node: ast.expr) -> AnyValue:
-    if isinstance(node, ast.Constant):
-        return node.value
-    if not isinstance(node, ast.FormattedValue):
-        raise Failure(InternalError(what=f"{type(node).__name__} in an f-string"))
-    return formatted_value(frame, **fields(node, formatted_value))
+    match node:
+        case ast.Constant(value=text):
+            return text
+        case ast.FormattedValue():
+            return formatted_value(frame, **fields(node, formatted_value))
+        case _:
+            raise Failure(InternalError(what=f"{type(node).__name__} in an f-string"))
 
 
 def formatted_value(
@@ -815,7 +812,6 @@ def formatted_value(
 
 
 def _starred(frame: Frame, node: ast.Starred, value: ast.expr) -> NoReturn:
-    del frame, node, value
     raise Failure(Unsupported(what="a starred expression here", rewrite=""))
 
 

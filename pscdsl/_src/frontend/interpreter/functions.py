@@ -12,19 +12,15 @@ from typing import Any, Final
 from pscdsl._src.frontend.interpreter.containers import adopt, adopt_all
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
 from pscdsl._src.frontend.interpreter.iteration import Iterated
-from pscdsl._src.frontend.interpreter.places import (
-    Frozen,
-    Located,
-    escaped,
-    load,
-    with_cells,
-)
+from pscdsl._src.frontend.interpreter.places import Frozen, Located, escaped, load, seen, with_cells
 from pscdsl._src.frontend.purity import external_value, is_mutable, parts, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
+    Args,
     External,
+    Kwargs,
     MapValue,
     Once,
     Place,
@@ -187,7 +183,7 @@ class Closure:
 
         return {each.name: type_parameter(each.name) for each in declared}
 
-    def bind(self, args: Sequence[Place], kwargs: Mapping[str, Place]) -> dict[str, Place]:
+    def bind(self, args: Args, kwargs: Kwargs) -> dict[str, Place]:
         """Bind arguments to the parameters as Python does."""
         return bind(self.name, self.node.args, self.defaults, args, kwargs)
 
@@ -247,7 +243,7 @@ class Closure:
                 adopt(session, names[spec.kwarg.arg])  # a new dict
             for name, value in names.items():
                 adopt_all(session, value, self._given(session, name, value))
-                program.named(name, value.seen() if isinstance(value, Located) else value)
+                program.named(name, seen(value))
         frame.names = {**self._type_parameters(), **frame.names}
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
@@ -320,11 +316,7 @@ class BoundMethod:
 
 
 def bind(
-    name: str,
-    spec: ast.arguments,
-    defaults: Mapping[str, AnyValue],
-    args: Sequence[Place],
-    kwargs: Mapping[str, Place],
+    name: str, spec: ast.arguments, defaults: Mapping[str, AnyValue], args: Args, kwargs: Kwargs
 ) -> dict[str, Place]:
     """Bind arguments to parameters as Python does; a Failure where Python raises TypeError."""
     positional = [p.arg for p in (*spec.posonlyargs, *spec.args)]

@@ -61,14 +61,7 @@ def appended_name(frame: Frame, loop: ast.stmt, container: Container) -> str | N
     if function is None or len(names) != 1 or not isinstance(container.value, list):
         return None
     (name,) = names
-    appending = {
-        id(statement.value.func.value)
-        for statement in ast.walk(loop)
-        if isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and isinstance(statement.value.func, ast.Attribute)
-        and statement.value.func.attr == "append"
-    }
+    appending = {*map(_receiver, ast.walk(loop))}
     inner = [
         node
         for node in ast.walk(function)
@@ -78,10 +71,19 @@ def appended_name(frame: Frame, loop: ast.stmt, container: Container) -> str | N
     if any(_mentions(node, name) for node in inner):
         return None
     read = any(
-        isinstance(node, ast.Name) and node.id == name and id(node) not in appending
+        isinstance(node, ast.Name) and node.id == name and node not in appending
         for node in ast.walk(loop)
     )
     return None if read else name
+
+
+def _receiver(node: ast.AST) -> ast.expr | None:
+    """Return `items` of the statement `items.append(…)`; None for other nodes."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="append"))):
+            return owner
+        case _:
+            return None
 
 
 def _mentions(node: ast.AST, name: str) -> bool:

@@ -49,7 +49,6 @@ def fits(frame: Frame, pattern: ast.pattern, value: AnyValue, names: Names) -> b
 def _value(
     frame: Frame, node: ast.MatchValue, found: AnyValue, names: Names, value: ast.expr
 ) -> bool:
-    del names
     wanted = evaluate(frame, value)
     if isinstance(wanted, Poison):
         raise Poisoned
@@ -65,7 +64,6 @@ def _value(
 def _singleton(
     frame: Frame, node: ast.MatchSingleton, found: AnyValue, names: Names, value: bool | None
 ) -> bool:
-    del frame, node, names
     if value is not None:
         _require_known(found)
     return identical(found, value)
@@ -88,7 +86,6 @@ def _sequence(
     names: Names,
     patterns: list[ast.pattern],
 ) -> bool:
-    del node
     items = _items(found)
     stars = [at for at, each in enumerate(patterns) if isinstance(each, ast.MatchStar)]
     least = len(patterns) - len(stars)
@@ -194,7 +191,6 @@ def _capture(
     pattern: ast.pattern | None,
     name: str | None,
 ) -> bool:
-    del node
     if pattern is not None and not fits(frame, pattern, found, names):
         return False
     if name is not None:
@@ -205,7 +201,6 @@ def _capture(
 def _any(
     frame: Frame, node: ast.MatchOr, found: AnyValue, names: Names, patterns: list[ast.pattern]
 ) -> bool:
-    del node
     for pattern in patterns:
         bound = dict(names)
         if fits(frame, pattern, found, bound):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pscdsl._src.frontend.interpreter import masks
@@ -12,7 +12,9 @@ from pscdsl._src.frontend.interpreter.places import fitted, load, numpys
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
+    Args,
     Array,
+    Kwargs,
     Place,
     Poisoned,
     StaticFunction,
@@ -101,9 +103,7 @@ def _chosen(here: Builder, x: Value, condition: Array) -> masks.Selected:
     return found
 
 
-def _applied(
-    here: Builder, function: Applicable, args: Sequence[Place], kwargs: Mapping[str, Place]
-) -> Place:
+def _applied(here: Builder, function: Applicable, args: Args, kwargs: Kwargs) -> Place:
     """Apply a function to selected elements; the result has the same places, or is a number."""
     found: Place
     match function:

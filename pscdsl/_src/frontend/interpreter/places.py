@@ -586,6 +586,11 @@ def load_arguments(
     return tuple([load(arg) for arg in args]), {name: load(kwargs[name]) for name in kwargs}
 
 
+def seen(value: Place) -> AnyValue:
+    """Return a value of the same type, which may be older than the present value."""
+    return value.seen() if isinstance(value, Located) else value
+
+
 def held_in(session: Session, value: Place) -> Iterator[Cell | Container]:
     """Yield the cells that a value refers to, and the containers in it."""
     from pscdsl._src.frontend.interpreter.containers import containers_in  # avoids an import cycle

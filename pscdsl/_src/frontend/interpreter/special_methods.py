@@ -16,11 +16,12 @@ from weakref import WeakKeyDictionary
 
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure, elements
-from pscdsl._src.frontend.interpreter.places import Frozen, Located, with_cells
+from pscdsl._src.frontend.interpreter.places import Frozen, Located, seen, with_cells
 from pscdsl._src.frontend.interpreter.python_numbers import computed, is_number
 from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     AnyValue,
+    Args,
     Marker,
     Place,
     Poisoned,
@@ -159,10 +160,7 @@ class _Refusal:
         """Return the refusal with a reason."""
         from pscdsl._src.frontend.interpreter.operators import SIGNS  # avoids an import cycle
 
-        left, right = (
-            describe(each.seen() if isinstance(each, Located) else each)
-            for each in (self.left, self.right)
-        )
+        left, right = describe(seen(self.left)), describe(seen(self.right))
         sign = SIGNS.get(self.name, self.name)
         return Failure(
             BadOperands(operator=sign, left=left, right=right, reason=reason, instead=instead)
@@ -171,9 +169,7 @@ class _Refusal:
 
 def _number(name: str, left: Place, right: RecordValue, refusal: _Refusal) -> AnyValue:
     """Return the argument of a reflected method for a left operand that is no record."""
-    if left.__class__ in (bool, int, float, complex) or isinstance(left, Dim | Number):
-        return left
-    if is_number(left):
+    if _is_pythons(left):
         return left
     value = left.load() if isinstance(left, Located) else left
     cls = right.cls
@@ -292,12 +288,13 @@ def _as_tuple(function: Closure, record: RecordValue) -> Closure:
     body = node.body
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
-    items = [_yielded(function, each) for each in body]
-    if not items or None in items or (len(items) > 1 and isinstance(body[-1], ast.Return)):
+    items = [item for each in body if (item := _yielded(function, each)) is not None]
+    several = len(body) > 1
+    if not items or len(items) < len(body) or (several and isinstance(body[-1], ast.Return)):
         what = f"`__iter__` of `{record.cls.title}`"
         rewrite = "`return iter((…, …))`, or one `yield` after the other"
         raise Failure(Unsupported(what=what, rewrite=rewrite))
-    shown = ast.Tuple([each for each in items if each is not None], ast.Load())
+    shown = ast.Tuple(items, ast.Load())
     made = copy.copy(node)
     made.body, made.decorator_list, made.returns = [ast.Return(shown)], [], None
     for each in (shown, made.body[0]):
@@ -310,19 +307,18 @@ def _yielded(function: Closure, statement: ast.stmt) -> ast.expr | None:
     """Return a statement of an iterator as an item of a tuple; None if it yields nothing."""
     from pscdsl._src.frontend.interpreter.expressions import evaluate  # avoids an import cycle
 
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
-        return statement.value.value or ast.copy_location(ast.Constant(None), statement)
-    given = None
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.YieldFrom):
-        given = statement.value.value
-    elif isinstance(statement, ast.Return) and isinstance(statement.value, ast.Call):
-        call = statement.value
-        known = evaluate(function.annotation_frame(), call.func)
-        if getattr(known, "name", "") == "builtins.iter" and len(call.args) == 1:
-            given = None if call.keywords else call.args[0]
-    if given is None or isinstance(given, ast.Starred):
-        return None
-    return ast.copy_location(ast.Starred(given, ast.Load()), statement)
+    match statement:
+        case ast.Expr(value=ast.Yield(value=item)):
+            return item or ast.copy_location(ast.Constant(None), statement)
+        case ast.Expr(value=ast.YieldFrom(value=items)):
+            pass
+        case ast.Return(value=ast.Call(func=func, args=[items], keywords=[])):
+            known = evaluate(function.annotation_frame(), func)
+            if getattr(known, "name", "") != "builtins.iter" or isinstance(items, ast.Starred):
+                return None
+        case _:
+            return None
+    return ast.copy_location(ast.Starred(items, ast.Load()), statement)
 
 
 _FIRST: Final = frozenset(
@@ -331,7 +327,7 @@ _FIRST: Final = frozenset(
 """Python functions that iterate over their first argument."""
 
 
-def with_items(frame: Frame, node: ast.AST, name: str, args: Sequence[Place]) -> Sequence[Place]:
+def with_items(frame: Frame, node: ast.AST, name: str, args: Args) -> Sequence[Place]:
     """Return the arguments of a Python function, with records that it iterates over as tuples."""
     if name == "builtins.zip":
         return [gone_through(frame, node, each) for each in args]

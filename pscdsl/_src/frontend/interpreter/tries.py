@@ -14,8 +14,8 @@ from typing import Final
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.branches import Outcome, Return
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
-from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
-from pscdsl._src.frontend.values import AnyValue, Place, is_traced
+from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, seen
+from pscdsl._src.frontend.values import is_traced
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure, Label
@@ -180,19 +180,14 @@ def _are_operands(frame: Frame, nodes: Sequence[ast.expr]) -> bool:
 
 def _is_array(frame: Frame, node: ast.expr) -> bool:
     """Return whether an expression is a floating-point array with axes."""
-    value = _seen(frame, node)
+    value = seen(frame.session.ledger.value(node))
     return is_traced(value) and value.ndim > 0 and value.dtype.is_inexact
 
 
 def _is_number(frame: Frame, node: ast.expr) -> bool:
-    value = _seen(frame, node)
+    value = seen(frame.session.ledger.value(node))
     if is_traced(value):
         return not value.ndim and value.dtype.is_inexact
     if type(value) is int:
         return abs(value) < LARGE
     return value.__class__ in (float, complex)
-
-
-def _seen(frame: Frame, node: ast.expr) -> AnyValue:
-    value: Place = frame.session.ledger.value(node)
-    return value.seen() if isinstance(value, Located) else value
