@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter import computed_slices, masks, operators, special_methods
@@ -55,6 +55,8 @@ from pscdsl._src.frontend.text.bindings import is_lost
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     POISON,
+    AnyValue,
+    Place,
     Poison,
     Poisoned,
     Undecided,
@@ -68,31 +70,32 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
 
 
-def assign(frame: Frame, target: ast.expr, value: Any) -> None:
+def assign(frame: Frame, target: ast.expr, value: Place) -> None:
     """Bind a pattern of names, or store into places."""
-    if isinstance(target, ast.Name):
-        if frame.program is not None:
-            value = with_cells(frame.session, value, Frozen(UNFOLLOWED))
-            adopt_all(frame.session, value, Frozen("this call did not make"))
-            seen = value.seen() if isinstance(value, Located) else value
-            frame.program.named(target.id, seen)
-            frame.session.assigned[target] = frame.source, seen
-        frame.names[target.id] = value
-    elif isinstance(target, ast.Tuple | ast.List):
-        _unpack(frame, target, value)
-    elif isinstance(target, ast.Starred):
-        assign(frame, target.value, value)
-    elif isinstance(target, ast.Subscript):
-        _store(frame, target, value)
-    elif isinstance(target, ast.Attribute):
-        _store_attribute(frame, target, value)
-    else:
-        raise Failure(Unsupported(what="this assignment", rewrite=""))
+    match target:
+        case ast.Name(id=name):
+            if frame.program is not None:
+                value = with_cells(frame.session, value, Frozen(UNFOLLOWED))
+                adopt_all(frame.session, value, Frozen("this call did not make"))
+                seen = value.seen() if isinstance(value, Located) else value
+                frame.program.named(name, seen)
+                frame.session.assigned[target] = frame.source, seen
+            frame.names[name] = value
+        case ast.Tuple() | ast.List():
+            _unpack(frame, target, value)
+        case ast.Starred():
+            assign(frame, target.value, value)
+        case ast.Subscript():
+            _store(frame, target, value)
+        case ast.Attribute():
+            _store_attribute(frame, target, value)
+        case _:
+            raise Failure(Unsupported(what="this assignment", rewrite=""))
 
 
-def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
+def _store(frame: Frame, target: ast.Subscript, value: Place) -> None:
     """Execute `owner[index] = value`; the value was evaluated before, and is read now."""
-    owner = locate(frame, target.value)
+    owner: Place = locate(frame, target.value)
     index = read(frame, target.slice)
     holds = isinstance(owner, list | dict)  # also a refused container, whose findings were reported
     if is_poisoned(index) or (not holds and (is_poisoned(owner) or is_poisoned(value))):
@@ -103,12 +106,7 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
     if not isinstance(owner, Located):
         raise _subscript_store(frame, target)
     here = frame.here(target)
-    if isinstance(index, Undecided):
-        index = condition(here, index)
-    parts = computed_slices.split(owner, index)
-    if parts is not None:
-        owner, index = view_at(frame, target, owner, parts[0]), parts[1]
-    index = computed_slices.as_mask(here, owner, index)
+    owner, index = _before_slice(frame, target, owner, index)
     try:
         owner, index = before_mask(frame, target, owner, index)
         if isinstance(value, masks.Selected):
@@ -120,13 +118,26 @@ def _store(frame: Frame, target: ast.Subscript, value: Any) -> None:
         raise _of_store(frame, target, failure, several).at(frame.span(target)) from None
 
 
-def _store_attribute(frame: Frame, target: ast.Attribute, value: Any) -> None:
+def _before_slice(
+    frame: Frame, target: ast.Subscript, owner: Located, index: AnyValue
+) -> tuple[Located, AnyValue]:
+    """Split `x[1, a:b]` into the view `x[1]` and the mask of the places from `a` up to `b`."""
+    here = frame.here(target)
+    if isinstance(index, Undecided):
+        index = condition(here, index)
+    parts = computed_slices.split(owner, index)
+    if parts is not None:
+        owner, index = view_at(frame, target, owner, parts[0]), parts[1]
+    return owner, computed_slices.as_mask(here, owner, index)
+
+
+def _store_attribute(frame: Frame, target: ast.Attribute, value: Place) -> None:
     """Execute `z.real = value`, which is `z.real[...] = value`."""
-    part = _written_part(frame, target)
+    owner = _written_part(frame, target)
     if is_poisoned(value):
         raise Poisoned
     try:
-        part.store(frame.here(target), WHOLE, load(value))
+        owner.store(frame.here(target), WHOLE, load(value))
     except Failure as failure:
         raise _of_store(frame, target, failure, False).at(frame.span(target)) from None
 
@@ -144,7 +155,9 @@ def _written_part(frame: Frame, target: ast.Attribute) -> Located:
     return part
 
 
-def set_item_of(frame: Frame, target: ast.Subscript, owner: Any, index: Any, value: Any) -> None:
+def set_item_of(
+    frame: Frame, target: ast.Subscript, owner: Place, index: AnyValue, value: Place
+) -> None:
     """Execute `owner[index] = value` for a list or a dict."""
     what = f"a store into `{frame.source.text_of(target)}`"
     try:
@@ -247,22 +260,23 @@ _ARRAYS: Final = {
 """The suggested replacements of stores into attributes of arrays."""
 
 
-def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Any) -> None:
+def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Place) -> None:
     names = target.elts
     if isinstance(value, Poison):
         for name in names:
             assign(frame, name, POISON)
         return
     value = special_methods.gone_through(frame, target, value)
-    found = value.load() if isinstance(value, Located) else value
-    count: Any = found.shape[0] if is_traced(found) and found.ndim else None
-    if isinstance(count, int):
-        frame.here(target)
-        items: Sequence[Any] = [row_of(value, i) for i in range(count)]
-    elif is_traced(found):
-        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {found.type}"))
-    else:
+    array = value.load() if isinstance(value, Located) else value
+    items: Sequence[Place]
+    if not is_traced(array):
         items = list(elements(value))
+    elif array.ndim and isinstance(array.shape[0], int):
+        frame.here(target)
+        owner = value if isinstance(value, Located) else array
+        items = [row_of(owner, i) for i in range(array.shape[0])]
+    else:
+        raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {array.type}"))
     stars = [i for i, name in enumerate(names) if isinstance(name, ast.Starred)]
     if not stars:
         if len(items) != len(names):
@@ -296,21 +310,20 @@ def augment(
     name = target.id
     if name not in frame.assigned and name not in frame.names:
         raise Poisoned  # declared global or nonlocal, and reported there
-    left = frame.lookup(name)
-    given = locate(frame, value)
+    left, right = frame.lookup(name), locate(frame, value)
     if (left.__class__, operator) in OPERATORS and container_of(frame.session, left) is not None:
-        if is_poisoned(given):
+        if is_poisoned(right):
             raise Poisoned
-        _change(frame, node, left, operator, given, name)
+        _change(frame, node, left, operator, right, name)
         return
-    if is_poisoned(left) or is_poisoned(given):
+    if is_poisoned(left) or is_poisoned(right):
         frame.names[name] = POISON
         return
-    found = _of_records(frame, node, operator, left, given)
-    if found is not special_methods.NOT_IMPLEMENTED:
-        assign(frame, target, found)
+    result = _of_records(frame, node, operator, left, right)
+    if result is not special_methods.NOT_IMPLEMENTED:
+        assign(frame, target, result)
         return
-    right = loaded(frame, value, given)
+    right = loaded(frame, value, right)
     if is_poisoned(right):
         frame.names[name] = POISON
         return
@@ -323,7 +336,7 @@ def augment(
             raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
         return
     if isinstance(left, list | dict | set):
-        kind = type(left).__name__  # pyright: ignore[reportUnknownArgumentType]
+        kind = left.__class__.__name__
         text = frame.source.text_of(value)
         rewrite = f"{name} = {name} {sign} {text}"
         if isinstance(left, list) and sign == "+":
@@ -337,7 +350,7 @@ def augment(
     assign(frame, target, operators.binary(frame, node, operator, left, right))
 
 
-def _of_records(frame: Frame, node: ast.AST, operator: str, left: Any, right: Any) -> Any:
+def _of_records(frame: Frame, node: ast.AST, operator: str, left: Place, right: Place) -> Place:
     """Return the result of `left += right` if it calls a method; else NOT_IMPLEMENTED."""
     if isinstance(left, Located):
         return special_methods.NOT_IMPLEMENTED  # NumPy writes to the array
@@ -349,20 +362,19 @@ def _update_attribute(
     frame: Frame, node: ast.AugAssign, target: ast.Attribute, operator: str, value: ast.expr
 ) -> None:
     """Execute `z.real += value`, which writes through the view `z.real`."""
-    part = _written_part(frame, target)
-    right = loaded(frame, value, locate(frame, value))
+    owner, right = _written_part(frame, target), read(frame, value)
     if is_poisoned(right):
         raise Poisoned
-    result = operators.binary(frame, node, operator, part.load(), right)
+    result = operators.binary(frame, node, operator, owner.load(), right)
     sign, text = operators.SIGNS[operator], frame.source.text_of(target)
     try:
-        update_whole(frame.here(node), part, sign, result, text)
+        update_whole(frame.here(node), owner, sign, result, text)
     except Failure as failure:
         raise named_store(failure, f"`{text} {sign}=`").at(frame.span(node)) from None
 
 
 def _change(
-    frame: Frame, node: ast.AugAssign, left: Any, operator: str, right: Any, text: str
+    frame: Frame, node: ast.AugAssign, left: Place, operator: str, right: Place, text: str
 ) -> None:
     """Execute `left += right` for a list, a dict or a set in place."""
     sign = operators.SIGNS[operator]
@@ -393,36 +405,28 @@ def _update_item(
     if is_poisoned(owner) or is_poisoned(index):
         raise Poisoned
     if frame.program is not None and type(owner) in (list, dict):
-        _update_item_of(frame, node, target, operator, value, (owner, load(index)))
+        _update_item_of(frame, node, target, operator, value, owner, load(index))
         return
     if not isinstance(owner, Located):
         raise _updated_part(frame, target, operator, value)
-    here = frame.here(target)
-    known = load(index)
-    if isinstance(known, Undecided):
-        known = condition(here, known)
-    parts = computed_slices.split(owner, known)
-    if parts is not None:
-        owner, index = view_at(frame, target, owner, parts[0]), parts[1]
-        known = index
-    known = computed_slices.as_mask(here, owner, known)
-    owner, known = before_mask(frame, target, owner, known)
-    part = None if is_mask(known) else item_of(frame, target, owner, index)
+    owner, index = _before_slice(frame, target, owner, load(index))
+    owner, index = before_mask(frame, target, owner, index)
+    part = None if is_mask(index) else item_of(frame, target, owner, index)
     right = locate(frame, value)
-    if not (is_mask(known) and isinstance(right, masks.Selected)):
+    if not (is_mask(index) and isinstance(right, masks.Selected)):
         right = loaded(frame, value, right)
     if is_poisoned(right):
         raise Poisoned
 
-    def combined(left: Any, right: Any) -> Any:
+    def combined(left: AnyValue, right: Place) -> AnyValue:
         result = operators.binary(frame, node, operator, left, right)
-        if is_traced(left) and is_traced(result) and left.ndim:
+        if is_traced(left) and left.ndim and is_traced(result):
             sign = operators.SIGNS[operator]
             require_place(frame.here(node), left, sign, result, frame.source.text_of(target))
         return result
 
     try:
-        update_item(frame.here(node), owner, known, part, right, combined)
+        update_item(frame.here(node), owner, index, part, right, combined)
     except Failure as failure:
         raise _of_store(frame, target, failure, False).at(frame.span(target)) from None
 
@@ -433,29 +437,26 @@ def _update_item_of(
     target: ast.Subscript,
     operator: str,
     value: ast.expr,
-    place: tuple[Any, Any],
+    owner: Place,
+    index: AnyValue,
 ) -> None:
     """Execute `owner[index] += value` for a list or a dict; an array item is written in place."""
-    owner, index = place
-    found = container_of(frame.session, owner)
-    if found is None or found.frozen is not None:
-        failure = Failure(*_updated_part(frame, target, operator, value).diagnostics)
-        raise shared_by(failure, owner, found)
-    left = subscript(frame, target, owner, index)
-    given = locate(frame, value)
-    if is_poisoned(left) or is_poisoned(given):
+    container = container_of(frame.session, owner)
+    if container is None or container.frozen is not None:
+        raise shared_by(_updated_part(frame, target, operator, value), owner, container)
+    left, right = subscript(frame, target, owner, index), locate(frame, value)
+    if is_poisoned(left) or is_poisoned(right):
         raise Poisoned
-    text = frame.source.text_of(target)
+    text, sign = frame.source.text_of(target), operators.SIGNS[operator]
     if (left.__class__, operator) in OPERATORS:
-        _change(frame, node, left, operator, given, text)
+        _change(frame, node, left, operator, right, text)
         return  # the item is the same as before
-    new = _of_records(frame, node, operator, left, given)
-    if new is not special_methods.NOT_IMPLEMENTED:
-        set_item_of(frame, target, owner, index, new)
+    result = _of_records(frame, node, operator, left, right)
+    if result is not special_methods.NOT_IMPLEMENTED:
+        set_item_of(frame, target, owner, index, result)
         return
-    right = loaded(frame, value, given)
+    right = loaded(frame, value, right)
     if isinstance(left, Located):
-        sign = operators.SIGNS[operator]
         result = operators.binary(frame, node, operator, left.load(), right)
         try:
             update_whole(frame.here(node), left, sign, result, text)
@@ -465,12 +466,9 @@ def _update_item_of(
     try:
         require_scalar(left)
     except Failure as failure:
-        sign = operators.SIGNS[operator]
-        operand = _operand(frame.source.text_of(value), value)
-        named_one = named_store(
-            failure, f"`{text} {sign}=`", lambda known: f"{text} = {text} {sign} {operand}"
-        )
-        raise named_one.at(frame.span(node)) from None
+        rewrite = f"{text} = {text} {sign} {_operand(frame.source.text_of(value), value)}"
+        refusal = named_store(failure, f"`{text} {sign}=`", lambda known: rewrite)
+        raise refusal.at(frame.span(node)) from None
     set_item_of(frame, target, owner, index, operators.binary(frame, node, operator, left, right))
 
 
