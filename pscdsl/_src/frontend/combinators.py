@@ -17,10 +17,11 @@ from pscdsl._src.frontend.trees import (
     bool_scalar,
     flatten_plainly,
     of_values,
+    pair_in,
     strong,
     unflatten,
 )
-from pscdsl._src.frontend.values import AnyValue, Applicable, Array, Poison, Poisoned, describe
+from pscdsl._src.frontend.values import AnyValue, Applicable, Array, Poisoned, describe
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
@@ -569,16 +570,12 @@ def _scan(
 
     def run(inner: Builder, state: AnyValue, row: Sequence[Array]) -> tuple[AnyValue, list[Array]]:
         result = step(inner, state, unflatten(xs_tree, iter(row)))
-        if isinstance(result, Poison):
-            raise Poisoned
-        if not is_tuple(result) or len(result) != 2:
-            found = describe(result)
-            needs = "a body that returns a pair (carry, y)"
-            raise Failure(BadBody(combinator=name, needs=needs, found=found))
-        outputs, tree = flatten_plainly(inner, result[1], f"what the body of `{name}` returns")
+        needs = "a body that returns a pair (carry, y)"
+        after, y = pair_in(result, lambda given: BadBody(combinator=name, needs=needs, found=given))
+        outputs, tree = flatten_plainly(inner, y, f"what the body of `{name}` returns")
         settled = strong(outputs)
         ys_tree[:] = [of_values(tree, settled)]
-        return result[0], [*settled]
+        return after, [*settled]
 
     body = trace_carry(here, carry, rows, run)
     count = len(body.carry)
@@ -778,7 +775,10 @@ def associative_scan(
     function = applicable(fn, name)
     leaves, tree = flatten_plainly(here, elems, f"the `elems` of `{name}`")
     axes = [_axis(axis, leaf, name) for leaf in leaves]
-    rows = [_row_of(leaf, place) for leaf, place in zip(leaves, axes, strict=True)]
+    rows = [
+        _stand_in(leaf, (*leaf.shape[:place], *leaf.shape[place + 1 :]))
+        for leaf, place in zip(leaves, axes, strict=True)
+    ]
     carry = CombinatorCarry(name, rows, tree, [row.dtype for row in rows], function)
     body = trace_combination(here, carry, function)
     arrays = [
@@ -805,14 +805,8 @@ def _axis(axis: AnyValue, leaf: Array, name: str) -> int:
     return normalize_axis(axis, leaf.ndim, name)
 
 
-def _row_of(array: Array, axis: int) -> Array:
-    """Return a placeholder for a row of an array: of the row's type, and weak if the array is."""
-    shape = (*array.shape[:axis], *array.shape[axis + 1 :])
-    return _stand_in(array, shape)
-
-
 def _stand_in(array: Array, shape: Shape) -> Array:
-    """Return a placeholder with this shape and the dtype or kind of the array."""
+    """Return a placeholder with this shape and the dtype of an array; weak if the array is."""
     here = array.builder
     if isinstance(array, Value):
         return here.parameter(ArrayType(array.dtype, shape))

@@ -48,7 +48,7 @@ from pscdsl._src.frontend.known_numbers import STEPS, Problems, settled
 from pscdsl._src.frontend.text.bindings import bound_value, lost_result, says_none
 from pscdsl._src.frontend.text.source import Source, parameters, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import POISON, AnyValue, Array, Here, Poisoned
+from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Here, Kwargs, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
@@ -263,7 +263,10 @@ class Definition:
                 return settling[thread]  # the kernel calls itself
             try:
                 settling[thread] = self._read_signature()
-                self._signature = self._with_known(settling[thread])
+                # Static are the integers and booleans that are sizes, or that the body needs known.
+                self._signature = settled(
+                    settling[thread], lambda tried: self._with_signature(tried)._problems
+                )
             except Failure as failure:
                 self._signature = failure
             finally:
@@ -346,13 +349,6 @@ class Definition:
             raise self._size_not_determined(unknown, self.head)
         return signature
 
-    def _with_known(self, signature: Signature) -> Signature:
-        """Return the signature with those integers and booleans static that the body needs known.
-
-        These are the values that elaboration needs, and those that are sizes in the signature.
-        """
-        return settled(signature, lambda tried: self._with_signature(tried)._problems)
-
     def of_class(self, cls: RecordClass) -> Definition:
         """Return the method for a class that may derive from its own.
 
@@ -383,9 +379,8 @@ class Definition:
         try:
             counts = self.elaboration(choice).counts
         except Failure as failure:
-            return frozenset(
-                [(each.code, each.span) for each in failure.diagnostics if _is_error(each)]
-            )
+            errors = [each for each in failure.diagnostics if each.severity is Severity.ERROR]
+            return frozenset([(each.code, each.span) for each in errors])
         except Excluded:
             return None
         except Poisoned:
@@ -709,9 +704,7 @@ class Definition:
             return ()
         return (Label(self.closure.source.span(node.returns), "declared here"),)
 
-    def matched(
-        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> tuple[Match, list[Value]]:
+    def matched(self, here: Builder, args: Args, kwargs: Kwargs) -> tuple[Match, list[Value]]:
         """Match the signature with the arguments of a call; return the match and the arrays."""
         signature = self.signature
         bound = self.closure.bind(args, kwargs)
@@ -728,15 +721,11 @@ class Definition:
             types[parameter.name] = tree
         return match(signature, types, here.facts), operands
 
-    def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> AnyValue:
+    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
         """Apply to a call in another kernel, which stays a call."""
         return self.called(here, args, kwargs)[0]
 
-    def called(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> tuple[AnyValue, bool]:
+    def called(self, here: Here, args: Args, kwargs: Kwargs) -> tuple[AnyValue, bool]:
         """Return the result of a call, and whether others may hold its arguments after it."""
         here = require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)
@@ -833,10 +822,6 @@ def _calls_scan(source: Source, span: Span) -> bool:
     if span.path != source.path:
         return False
     return source.lines[span.line - 1][span.column - 1 :].split("(")[0].endswith("scan")
-
-
-def _is_error(finding: Diagnostic) -> bool:
-    return finding.severity is Severity.ERROR
 
 
 def sizes_in(value: AnyValue) -> frozenset[str]:

@@ -60,10 +60,10 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import BadPredicate, NotATree, TreesDiffer
 from pscdsl.typing.codes.element_types import DtypeNotAccepted, DtypesDiffer
 from pscdsl.typing.codes.language import NotCallable
-from pscdsl.typing.diagnostics import Failure, Severity
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, F32, I32, DType, accepts_weak
-from pscdsl.typing.python_containers import is_dict
+from pscdsl.typing.python_containers import is_dict, is_tuple
 from pscdsl.typing.unify import array_difference, structure_differences
 
 # Flattening trees and rebuilding them with other leaves, in kernels and outside of them.
@@ -149,7 +149,9 @@ def together(
                 surplus=isinstance(each.wanted, NoneType) and absent,
             )
             for each in structure_differences(other.type, first.type)
-            if not (absent and _is_absent(each.found, each.wanted))
+            if not (
+                absent and isinstance(each.found, NoneType) and isinstance(each.wanted, ArrayType)
+            )
         ]
         if problems:
             raise Failure(*problems)
@@ -172,10 +174,6 @@ def same_shapes(name: str, facts: Assumptions, first: Type, other: Type) -> None
                     why=why,
                 )
             )
-
-
-def _is_absent(found: Type, wanted: Type) -> bool:
-    return isinstance(found, NoneType) and isinstance(wanted, ArrayType)
 
 
 def _aligned(first: Type, other: Type, leaves: Iterator[T]) -> Iterator[T | None]:
@@ -231,11 +229,6 @@ def flatten_plainly(here: Builder, value: AnyValue, what: str) -> tuple[list[Arr
     return leaves, without_order(tree)
 
 
-def _no_tree(value: AnyValue) -> str:
-    """Return the name of a value that is no tree, for messages."""
-    return "a dict with other keys than strings" if is_dict(value) else describe(value)
-
-
 def unflatten(tree: Type, leaves: Iterator[AnyValue]) -> AnyValue:
     """Return the value with this type and these leaves."""
     match tree:
@@ -278,6 +271,15 @@ def applicable(function: AnyValue, combinator: str) -> Applicable:
         found = f"{describe(function)}, given to `{combinator}`,"
         raise Failure(NotCallable(found=found, instead=instead))
     return function
+
+
+def pair_in(value: AnyValue, refuse: Callable[[str], Diagnostic]) -> tuple[AnyValue, AnyValue]:
+    """Return the items of a pair; a Failure for anything else, made from its description."""
+    if isinstance(value, Poison):
+        raise Poisoned
+    if not is_tuple(value) or len(value) != 2:
+        raise Failure(refuse(describe(value)))
+    return value[0], value[1]
 
 
 def strong(values: Sequence[Array]) -> list[Value]:
@@ -343,9 +345,6 @@ def bool_scalar(here: Builder, value: AnyValue, construct: str) -> Value:
 # `psc.tree` in kernels: trees are static, so each function of them is unrolled.
 
 
-# Flattening of trees in kernels: tuples, records, maps and vectors of traced arrays.
-
-
 class Inside:
     """Flattens the values of a kernel as trees; `what` names one in messages."""
 
@@ -360,7 +359,8 @@ class Inside:
             return found.type
         if isinstance(value, External):
             raise Failure(external_value(value))
-        raise Failure(NotATree(what=self.what, found=_no_tree(value)))
+        shown = "a dict with other keys than strings" if is_dict(value) else describe(value)
+        raise Failure(NotATree(what=self.what, found=shown))
 
     def node(self, value: AnyValue) -> Node[AnyValue] | None:
         """Return the node of a tuple, list, record, map or vector; None for an array."""
@@ -522,7 +522,9 @@ def _accumulating(here: Builder, name: str, value: AnyValue) -> Array:
 def _summed(here: Builder, terms: Sequence[Array]) -> Array:
     """Return the sum of scalars in the widest of their dtypes."""
     dtypes = [each.dtype for each in terms if isinstance(each, Value)]
-    widest = _widest(dtypes) if dtypes else None
+    widest = max((each.real for each in dtypes), key=lambda dtype: dtype.bits, default=None)
+    if widest is not None and any(each.is_complex for each in dtypes):
+        widest = widest.complex
     total: Array = here.weak(0.0)
     for index, each in enumerate(terms):
         if isinstance(each, Value):
@@ -531,12 +533,6 @@ def _summed(here: Builder, terms: Sequence[Array]) -> Array:
             term = each if widest is None else each.at(widest)
         total = e.add(total, term) if index else term
     return total
-
-
-def _widest(dtypes: Sequence[DType]) -> DType:
-    """Return the narrowest dtype that holds all of these, which have at least 32 bits."""
-    real = max((each.real for each in dtypes), key=lambda dtype: dtype.bits)
-    return real.complex if any(each.is_complex for each in dtypes) else real
 
 
 def ravel(here: Builder, tree: AnyValue, /) -> tuple[Value, StaticFunction]:

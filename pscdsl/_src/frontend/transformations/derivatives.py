@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,9 @@ from pscdsl._src.frontend.trees import applicable, at, flatten, unflatten
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
+    Args,
     Here,
+    Kwargs,
     StaticFunction,
     describe,
     is_traced,
@@ -167,7 +169,7 @@ def _arguments(traced: Traced, count: int) -> Type:
     return TupleType(tuple(known[at].tree if at in known else NONE for at in range(count)))
 
 
-def _varying(function: Applicable, args: Sequence[AnyValue]) -> list[int]:
+def _varying(function: Applicable, args: Args) -> list[int]:
     """Return the places of the arguments that are not static."""
     signature = getattr(function, "signature", None)
     parameters = signature.parameters if isinstance(signature, Signature) else ()
@@ -262,9 +264,7 @@ class LinearFunction:
             f"{name}.linear", base.dims, linear.facts, body, parameters, result, base.span
         )
 
-    def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> AnyValue:
+    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
         """Map tangents of the arguments to those of the result, or cotangents back."""
         here = here.program.current
         if self.backward:
@@ -332,7 +332,7 @@ def linear_transpose(here: Builder, fun: AnyValue, *primals: AnyValue) -> Transf
     places = _varying(function, primals)
     traced = trace(here, "psc.linear_transpose", function, primals, {}, places)
 
-    def run(inner: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]) -> AnyValue:
+    def run(inner: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         del kwargs
         name = "psc.linear_transpose"
         given = directions(inner, name, "the cotangent", args[0], traced.result)
@@ -474,9 +474,7 @@ def value_and_grad(
     return transformed(_run, value_and_gradient_signature, "value_and_grad", fun, argnums, has_aux)
 
 
-def _run(
-    options: Options, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-) -> AnyValue:
+def _run(options: Options, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
     where, traced = options.trace(here, args, kwargs)
     leaves = list(paths(traced.result))
     if len(leaves) != 1 or leaves[0][1].shape or not leaves[0][1].dtype.is_float:
@@ -528,9 +526,7 @@ def hessian(
     )
 
 
-def _run_jacobian(
-    options: Options, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-) -> AnyValue:
+def _run_jacobian(options: Options, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
     where, traced = options.trace(here, args, kwargs)
     options.require_tangents("the result", traced.result)
     count = sum(1 for _ in leaves(traced.result))
@@ -652,8 +648,8 @@ def _run_checkpoint(
     function: Applicable,
     policy: Policy,
     here: Builder,
-    args: Sequence[AnyValue],
-    kwargs: Mapping[str, AnyValue],
+    args: Args,
+    kwargs: Kwargs,
 ) -> AnyValue:
     varying = [place for place, argument in enumerate(args) if _has_arrays(argument)]
     traced = trace(here, "psc.checkpoint", function, args, kwargs, varying)

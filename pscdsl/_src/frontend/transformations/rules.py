@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,13 +21,20 @@ from pscdsl._src.frontend.transformations.derivatives import (
     tangent_tree,
 )
 from pscdsl._src.frontend.transformations.traced import Argument, Traced, trace
-from pscdsl._src.frontend.trees import applicable, flatten, of_values, strong, unflatten
+from pscdsl._src.frontend.trees import (
+    applicable,
+    flatten,
+    of_values,
+    pair_in,
+    strong,
+    unflatten,
+)
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
+    Args,
     Here,
-    Poison,
-    Poisoned,
+    Kwargs,
     StaticFunction,
     describe,
 )
@@ -56,9 +63,7 @@ class _First:
 
     function: Applicable
 
-    def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> AnyValue:
+    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
         found = self.function.apply(here, args, kwargs)
         assert is_tuple(found)
         first: AnyValue = found[0]
@@ -94,23 +99,18 @@ class _Problem:
         with inner_block(here) as inner:
             given = [[inner.parameter(type_) for type_ in self.types] for _ in range(arguments)]
             found = run(inner, [unflatten(self.tree, iter(each)) for each in given])
-            if isinstance(found, Poison):
-                raise Poisoned
             aux: AnyValue = None
             if has_aux:
-                found, aux = self._pair(what, found)
+                needs = f"a pair from {what}, the solution and what is found besides"
+                found, aux = pair_in(
+                    found, lambda given: BadBody(combinator=self.name, needs=needs, found=given)
+                )
             values = fitted(inner, found, self.tree, f"what {what} returns", self._mismatch(what))
             extra, tree = flatten(inner, aux, f"what {what} returns besides")
             more = strong(extra)
             params = [param for each in given for param in each]
             block, captured = inner.finish(params, [*values, *more])
         return _Traced(block, list(captured), of_values(tree, more))
-
-    def _pair(self, what: str, found: AnyValue) -> tuple[AnyValue, AnyValue]:
-        if not is_tuple(found) or len(found) != 2:
-            needs = f"a pair from {what}, the solution and what is found besides"
-            raise Failure(BadBody(combinator=self.name, needs=needs, found=describe(found)))
-        return found[0], found[1]
 
     def _mismatch(self, what: str) -> Callable[[str, str, str, str], SolutionMismatch]:
         def mismatch(path: str, given: str, wanted: str, why: str) -> SolutionMismatch:
@@ -271,17 +271,18 @@ class RuledFunction:
         self._loaded = rules
         self._looked_through = False
         """Whether nothing else in the module gives it rules."""
-        self._active: dict[object, Recursion] = {}
-        """The rules that are being elaborated, by the types of the arguments."""
+        self._active: dict[tuple[int, tuple[Type, ...]], Recursion] = {}
+        """The rules that are being elaborated, by the program and the types of the arguments."""
 
     @property
     def name(self) -> str:
         """The function's name."""
         return str(getattr(self.function, "name", "…"))
 
-    def _closure(self) -> object:
+    def _closure(self) -> AnyValue:
         """Return the function's syntax, if it has one: its own, or that of a kernel."""
-        return getattr(self.function, "closure", self.function)
+        closure: AnyValue = getattr(self.function, "closure", self.function)
+        return closure
 
     def lookup_attribute(self, name: str) -> AnyValue:
         """Return `f.defjvp` or `f.defvjp`."""
@@ -290,8 +291,7 @@ class RuledFunction:
         known = (REGISTER[self.kind],)
         raise Failure(NoSuchAttribute(owner=f"`{self.name}`", attribute=name, known=known))
 
-    def _register(self, here: AnyValue, *rules: AnyValue) -> AnyValue:
-        del here
+    def _register(self, here: Here, *rules: AnyValue) -> AnyValue:
         wanted = 1 if self.kind == "custom_jvp" else 2
         if len(rules) != wanted:
             name = f"psc.{self.kind}.{REGISTER[self.kind]}"
@@ -302,25 +302,20 @@ class RuledFunction:
 
     def given_rules(self) -> tuple[Applicable, ...]:
         """Return the rules; a Failure if there are none."""
+        if self._looked_through:
+            return self.rules
         if not self.rules and self._loaded is not None:
             self.rules = tuple(self._loaded())
-        if not self.rules:
-            self._look_up()
+        module = self._module()
+        if not self.rules and module is not None:
+            register_rules(module, self)  # nothing has been run
         if not self.rules:
             register = REGISTER[self.kind]
             raise Failure(RuleMissing(function=self.name, kind=self.kind, register=register))
-        if not self._looked_through:
-            module = self._module()
-            if module is not None:
-                _require_only_statements(module, self)
-            self._looked_through = True
-        return self.rules
-
-    def _look_up(self) -> None:
-        """Find the statement of the module that registers the rules; nothing has been run."""
-        module = self._module()
         if module is not None:
-            register_rules(module, self)
+            _require_only_statements(module, self)
+        self._looked_through = True
+        return self.rules
 
     def _module(self) -> StaticModule | None:
         """Return the module whose text the function was read from; None if it was loaded."""
@@ -330,9 +325,7 @@ class RuledFunction:
         scope = getattr(self._closure(), "scope", None)
         return scope if isinstance(scope, StaticModule) else None
 
-    def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> AnyValue:
+    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
         """Bind one equation, which has the rules for its derivatives."""
         here = require_program(here, f"`{self.name}`")
         rules = self.given_rules()
@@ -364,7 +357,7 @@ class RuledFunction:
         here: Builder,
         rules: Sequence[Applicable],
         traced: Traced,
-        args: Sequence[AnyValue],
+        args: Args,
         made: Recursion,
     ) -> list[list[Value]]:
         """Elaborate the rules; return the captured values of each, the known ones first."""
@@ -390,25 +383,18 @@ class RuledFunction:
         results = here.bind(primitive, [*traced.captured, *more, *traced.leaves])
         return unflatten(traced.result, iter(results))
 
-    def _given(self, args: Sequence[AnyValue]) -> list[AnyValue]:
+    def _given(self, args: Args) -> list[AnyValue]:
         """Return the arguments that are not differentiated, which rules take first."""
         return [args[place] for place in self.nondiff_argnums if place < len(args)]
 
-    def _positional(
-        self, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> list[AnyValue]:
+    def _positional(self, args: Args, kwargs: Kwargs) -> list[AnyValue]:
         closure = self._closure()
         if not isinstance(closure, Closure):
             return list(args)
         return list(closure.bind(args, kwargs).values())
 
     def _jvp_rule(
-        self,
-        here: Builder,
-        rule: Applicable,
-        traced: Traced,
-        args: Sequence[AnyValue],
-        made: Recursion,
+        self, here: Builder, rule: Applicable, traced: Traced, args: Args, made: Recursion
     ) -> list[Value]:
         """Elaborate the rule for tangents; return its captured values."""
         varying = list(traced.varying.values())
@@ -418,7 +404,7 @@ class RuledFunction:
             first, second = iter(primals), iter(tangents)
             arguments = tuple([each.unflatten(first) for each in varying])
             moves = tuple([each.tangents(tangent_tree(each.tree), second) for each in varying])
-            found = self._called(inner, rule, [*self._given(args), arguments, moves])
+            found = rule.apply(inner, [*self._given(args), arguments, moves], {})
             value, tangent = self._pair(found, "the result and its tangent")
             values = self._fitting(inner, value, traced.result, "the result")
             wanted = tangent_tree(traced.result)
@@ -426,12 +412,7 @@ class RuledFunction:
             return made.settle(0, inner, [*primals, *tangents], [*values, *moving])
 
     def _forward(
-        self,
-        here: Builder,
-        rule: Applicable,
-        traced: Traced,
-        args: Sequence[AnyValue],
-        made: Recursion,
+        self, here: Builder, rule: Applicable, traced: Traced, args: Args, made: Recursion
     ) -> tuple[Argument, list[Value]]:
         """Elaborate the first rule of a vjp; return its residuals and its captured values."""
         with inner_block(here) as inner, _blaming(rule):
@@ -440,7 +421,7 @@ class RuledFunction:
             full = list(args)
             for place, each in traced.varying.items():
                 full[place] = each.unflatten(remaining)
-            found = self._called(inner, rule, full)
+            found = rule.apply(inner, full, {})
             value, kept = self._pair(found, "the result and what is saved")
             values = self._fitting(inner, value, traced.result, "the result")
             saved, tree = flatten(inner, kept, f"what the rule of `{self.name}` saves")
@@ -454,7 +435,7 @@ class RuledFunction:
         here: Builder,
         rule: Applicable,
         traced: Traced,
-        args: Sequence[AnyValue],
+        args: Args,
         saved: Argument,
         made: Recursion,
     ) -> list[Value]:
@@ -466,7 +447,7 @@ class RuledFunction:
             cotangents = [inner.parameter(leaf) for leaf in leaves(received)]
             kept = saved.unflatten(params)
             cotangent = unflatten(received, iter(cotangents))
-            found = self._called(inner, rule, [*self._given(args), kept, cotangent])
+            found = rule.apply(inner, [*self._given(args), kept, cotangent], {})
             if len(wanted.items) == 1 and not is_tuple(found):
                 found = (found,)  # the cotangent of a single argument needs no tuple
             if is_tuple(found) and len(found) == len(traced.varying):
@@ -474,21 +455,14 @@ class RuledFunction:
             values = self._fitting(inner, found, wanted, "the cotangents of the arguments")
             return made.settle(1, inner, [*params, *cotangents], values)
 
-    def _called(self, here: Builder, rule: Applicable, args: Sequence[AnyValue]) -> AnyValue:
-        found = rule.apply(here, args, {})
-        if isinstance(found, Poison):
-            raise Poisoned
-        return found
-
-    def _pair(self, found: AnyValue, wanted: str) -> tuple[AnyValue, AnyValue]:
-        if not is_tuple(found) or len(found) != 2:
-            what, given = "its value", describe(found)
-            raise Failure(
-                OwnRuleMismatch(
-                    function=self.name, what=what, given=given, wanted=f"a pair: {wanted}"
-                )
-            )
-        return found[0], found[1]
+    def _pair(self, found: AnyValue, parts: str) -> tuple[AnyValue, AnyValue]:
+        what, wanted = "its value", f"a pair: {parts}"
+        return pair_in(
+            found,
+            lambda given: OwnRuleMismatch(
+                function=self.name, what=what, given=given, wanted=wanted
+            ),
+        )
 
     def _fitting(self, here: Builder, found: AnyValue, wanted: Type, what: str) -> list[Value]:
         """Return the leaves of a rule's result; a Failure if their types are not the function's."""
@@ -600,7 +574,7 @@ def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bo
 def make_ruled(kind: Kind) -> Callable[..., AnyValue]:
     """Read `@psc.custom_jvp` or `@psc.custom_vjp`."""
 
-    def make(here: AnyValue, fun: AnyValue = None, /, nondiff_argnums: AnyValue = ()) -> AnyValue:
+    def make(here: Here, fun: AnyValue = None, /, nondiff_argnums: AnyValue = ()) -> AnyValue:
         if fun is None:
             return StaticFunction(f"psc.{kind}", partial(make, nondiff_argnums=nondiff_argnums))
         return RuledFunction(kind, applicable(fun, f"psc.{kind}"), items_of(nondiff_argnums))

@@ -13,13 +13,22 @@ from pscdsl._src.analysis.keys.walk import concerns_keys
 from pscdsl._src.analysis.warnings.performance import branches_run_by_all
 from pscdsl._src.frontend.interpreter.frames import inner_block, require_program, session_of
 from pscdsl._src.frontend.interpreter.state import Trial
-from pscdsl._src.frontend.trees import Attempt, applicable, flatten, of_values, strong, unflatten
+from pscdsl._src.frontend.trees import (
+    Attempt,
+    applicable,
+    flatten,
+    of_values,
+    pair_in,
+    strong,
+    unflatten,
+)
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
+    Args,
     Array,
     Here,
-    Poison,
+    Kwargs,
     Poisoned,
     describe,
     tree_parts,
@@ -38,7 +47,7 @@ from pscdsl.typing.codes.shapes import disagreement
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim, Size, name
 from pscdsl.typing.dtypes import I32, DType
-from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
+from pscdsl.typing.python_containers import is_dict, is_sequence
 from pscdsl.typing.signatures import (
     ArraySpec,
     DictSpec,
@@ -109,7 +118,7 @@ class Transformed:
 
     name: str
     function: Applicable
-    run: Callable[[Builder, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
+    run: Callable[[Builder, Args, Kwargs], AnyValue]
     signature: Callable[[Signature], Signature] = field(default=lambda signature: signature)
     called: str = ""
     """Its name, if it is not formed of the transformation and the function."""
@@ -118,16 +127,12 @@ class Transformed:
     def __str__(self) -> str:
         return self.called or f"psc.{self.name}({name_of(self.function)})"
 
-    def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> AnyValue:
+    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
         """Call it, at the place of the call."""
         here = require_program(here, f"`{self}`")
         return self.applied(here, args, kwargs, "is called here")
 
-    def applied(
-        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue], says: str
-    ) -> AnyValue:
+    def applied(self, here: Builder, args: Args, kwargs: Kwargs, says: str) -> AnyValue:
         """Call it; `says` is the label at this place for findings that are elsewhere, if any."""
         here.program.transformed += 1
         with asking(here, str(self), says):
@@ -237,8 +242,8 @@ def trace(
     here: Builder,
     name: str,
     function: Applicable,
-    args: Sequence[AnyValue],
-    kwargs: Mapping[str, AnyValue],
+    args: Args,
+    kwargs: Kwargs,
     varying: Sequence[int],
     types: Callable[[int, Argument], list[ArrayType]] | None = None,
     has_aux: AnyValue = False,
@@ -275,12 +280,13 @@ def trace(
             own.extend(params)
             given[at] = argument.unflatten(params)
         result = function.apply(inner, given, kwargs)
-        if isinstance(result, Poison):
-            raise Poisoned
         more: list[Value] = []
         aux_tree: Type | None = None
         if has_aux:
-            result, aux = _pair(name, result)
+            needs = "a function that returns a pair (value, aux), for `has_aux=True`"
+            result, aux = pair_in(
+                result, lambda found: BadBody(combinator=name, needs=needs, found=found)
+            )
             extra, tree = flatten(inner, aux, f"what `{name}` is given besides the value")
             more = strong(extra)
             aux_tree = of_values(tree, more)
@@ -291,18 +297,11 @@ def trace(
     return Traced(tidy, block, captured, arguments, of_values(tree, values), aux_tree)
 
 
-def _pair(name: str, result: AnyValue) -> tuple[AnyValue, AnyValue]:
-    if not is_tuple(result) or len(result) != 2:
-        needs = "a function that returns a pair (value, aux), for `has_aux=True`"
-        raise Failure(BadBody(combinator=name, needs=needs, found=describe(result)))
-    return result[0], result[1]
-
-
 def _weak_dtypes(
     here: Builder,
     function: Applicable,
-    args: Sequence[AnyValue],
-    kwargs: Mapping[str, AnyValue],
+    args: Args,
+    kwargs: Kwargs,
     found: Mapping[int, tuple[list[Array], Type]],
 ) -> dict[tuple[int, int], DType]:
     """Return the dtypes of a function's weak arguments, found by a first try."""
@@ -357,9 +356,7 @@ class Options:
         """The name in messages."""
         return f"psc.{self.name}"
 
-    def trace(
-        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> tuple[list[int], Traced]:
+    def trace(self, here: Builder, args: Args, kwargs: Kwargs) -> tuple[list[int], Traced]:
         """Return the places of the arguments that vary, and the function traced at them."""
         where = self._places(len(args))
         traced = trace(here, self.called, self.function, args, kwargs, where, has_aux=self.has_aux)
@@ -405,7 +402,7 @@ class Options:
         return BadArgnums(transformation=self.called, argnums=argnums, count=count, why=why)
 
 
-Run = Callable[[Options, Builder, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
+Run = Callable[[Options, Builder, Args, Kwargs], AnyValue]
 
 
 def transformed(
@@ -539,7 +536,7 @@ def vmap(
     """Return the function over a batch: each argument along an axis, or the same for all."""
     function = applicable(fun, "psc.vmap")
 
-    def run(here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]) -> AnyValue:
+    def run(here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         def mapped(axes: AnyValue) -> AnyValue:
             return _run(function, axes, out_axes, axis_size, here, args, kwargs)
 
@@ -597,8 +594,8 @@ def _run(
     out_axes: AnyValue,
     axis_size: AnyValue,
     here: Builder,
-    args: Sequence[AnyValue],
-    kwargs: Mapping[str, AnyValue],
+    args: Args,
+    kwargs: Kwargs,
 ) -> AnyValue:
     name = "psc.vmap"
     named = dict(kwargs)
@@ -653,9 +650,7 @@ class _Named:
         self.count = count
         self.names = names
 
-    def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> AnyValue:
+    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
         """Call it."""
         del kwargs
         named = dict(zip(self.names, args[self.count :], strict=True))
