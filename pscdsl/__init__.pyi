@@ -5,6 +5,7 @@ To type checkers this is the package; the package itself reads it, and loads wha
 
 from pscdsl import (
     arrays as arrays,
+    debug as debug,
     numpy as numpy,
     random as random,
     special as special,
@@ -88,6 +89,7 @@ from pscdsl._src.calls.errors import (
     CheckError as CheckError,
 )
 from pscdsl._src.kernels.gradient_checks import check_grads as check_grads
+from pscdsl._src.primitives.effects import CheckFailed as CheckFailed
 from pscdsl._src.ir.primitive import Hlo as Hlo
 from pscdsl._src.xla.device import (
     Device as Device,
@@ -103,6 +105,7 @@ from pscdsl._src.kernels.loaded import (
     Loaded as Loaded,
     load as load,
 )
+from pscdsl._src.language.debug import check as check
 from pscdsl._src.language.records import Record as Record
 from pscdsl._src.language.control import (
     custom_linear_solve as custom_linear_solve,

@@ -17,6 +17,7 @@ from pscdsl._src.frontend.transformations.derivatives import grad
 from pscdsl._src.frontend.transformations.derived import derived
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
 from pscdsl._src.primitives.control import Control
+from pscdsl._src.primitives.effects import without_effects
 from pscdsl._src.primitives.regions import Nesting
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import size_of
@@ -434,7 +435,7 @@ def _program(definition: Definition, choice: Choice, gradient: bool) -> tuple[Fu
     """Return the program that a budget is for, and its cost; or why there is none."""
     try:
         made = _gradient(definition) if gradient else definition
-        program = simplify(made.instance(choice))
+        program = simplify(without_effects(made.instance(choice)))
         return program, cost(program)
     except Failure as failure:
         return failure.diagnostics[0].message()

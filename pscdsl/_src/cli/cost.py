@@ -16,6 +16,7 @@ from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.text.display import printable_json
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.primitives.effects import without_effects
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.signatures import Choice
 
@@ -59,7 +60,7 @@ def _programs(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> Iterator[tu
     for choice in fitting:
         if (choice.dtypes, choice.ranks) == (fitting[0].dtypes, fitting[0].ranks):
             with contextlib.suppress(Excluded):
-                yield str(choice), simplify(kernel.definition.instance(choice))
+                yield str(choice), simplify(without_effects(kernel.definition.instance(choice)))
 
 
 def _text(head: str, costs: Mapping[Cost, Sequence[str]], beyond: Sequence[str]) -> str:

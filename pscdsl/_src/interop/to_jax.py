@@ -199,7 +199,7 @@ def kernel_to_jax(kernel: Kernel[..., Any]) -> Callable[..., Any]:
 
         boundary.register_value((args, kwargs), register, kernel.record_class, apart=True)
         given, named = jax.tree.map(lambda leaf: standing_in(jax, leaf), (args, kwargs))
-        specialisation = kernel.specialisation_for(given, named)
+        specialisation = kernel.without_effects(kernel.specialisation_for(given, named))
         found = program(specialisation)
         leaves = jax.tree.map(lambda leaf: traced(jax, leaf), (args, kwargs))
         operands = [

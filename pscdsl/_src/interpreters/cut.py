@@ -14,7 +14,7 @@ from pscdsl._src.interpreters.replay import Mask, append, derived
 from pscdsl._src.ir import program as ir
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var, acts
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY
@@ -28,12 +28,15 @@ LONGEST = 6
 """The most equations that are repeated for one value."""
 
 
-def needed(block: Block) -> tuple[tuple[Equation, ...], set[Atom]]:
-    """Return the equations that the results depend on, and all the atoms that these use."""
+def needed(block: Block, effects: bool = False) -> tuple[tuple[Equation, ...], set[Atom]]:
+    """Return the equations that the results depend on, and all the atoms that these use.
+
+    With `effects`, those with effects stay, too.
+    """
     used: set[Atom] = set(block.results)
     equations: list[Equation] = []
     for equation in reversed(block.equations):
-        if not used.isdisjoint(equation.outputs):
+        if not used.isdisjoint(equation.outputs) or (effects and acts(equation)):
             equations.append(equation)
             used.update(equation.inputs)
     return tuple(reversed(equations)), used
@@ -47,7 +50,7 @@ def without_cheap(
     `free` are the variables of the early part that exist anyway. The parameters for the saved
     variables are not yet among those of the late part.
     """
-    equations, used = needed(late)
+    equations, used = needed(late, effects=True)
     made = {var: equation for equation in early.equations for var in equation.outputs}
     order: dict[Atom, int] = {var: place for place, var in enumerate((*early.params, *made))}
     wanted = {var for var, param in saved.items() if param in used}
@@ -260,7 +263,7 @@ def _finish(early: Block, late: Block, late_results: Mask, kept: Sequence[Var]) 
             returned.append(var)
         saved.append(("result", results[var]))
     early = Block(early.params, early.equations, tuple(returned))
-    equations, _ = needed(early)
+    equations, _ = needed(early, effects=True)
     early = Block(early.params, equations, early.results)
     return Halves(early, late, late_results, tuple(saved))
 

@@ -19,7 +19,18 @@ import numpy as np
 
 from pscdsl._src.ir import numpy_dtypes
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
-from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Origin, Scalar, Var, fit, kind_of
+from pscdsl._src.ir.program import (
+    Atom,
+    Block,
+    Equation,
+    Literal,
+    Origin,
+    Scalar,
+    Var,
+    acts,
+    fit,
+    kind_of,
+)
 from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.codes.element_types import DtypesDiffer, ScalarDoesNotFit
@@ -331,6 +342,10 @@ class Builder:
         outer = self.outer
         captured = () if outer is None else tuple(Value(outer, var) for var in self.captured)
         return block, captured
+
+    def has_effects(self) -> bool:
+        """Return whether the block has effects so far, in it or in what it calls."""
+        return any(map(acts, self.equations))
 
     def elementwise(self, primitive: Elementwise, operands: Sequence[Operand]) -> Value | Weak:
         """Apply an elementwise primitive with NumPy's broadcasting and strict promotion."""

@@ -217,6 +217,13 @@ class Hlo(Protocol):
         """Emit a call of another function, which is emitted once for each of its sizes."""
         ...
 
+    def host_call(self, effect: Primitive, operands: Sequence[H], unless: H | None = None) -> None:
+        """Emit an effect, which runs on the host after those before it.
+
+        It is left out where all elements of the array of bools `unless` are true.
+        """
+        ...
+
     def custom_call(
         self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
     ) -> tuple[H, ...]:
@@ -333,6 +340,10 @@ class Primitive:
     """One operation of the typed program, with all its rules."""
 
     name: ClassVar[str] = ""
+    has_effect: ClassVar[bool] = False
+    """Whether it does something besides its results, so that an equation stays in any case."""
+    effects_exist: ClassVar[bool] = False
+    """Whether any program of this process has effects: most processes have none."""
     _cheap: ClassVar[bool] = False
 
     def __init_subclass__(cls, name: str = "", *, cheap: bool = False) -> None:

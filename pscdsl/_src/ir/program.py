@@ -172,6 +172,30 @@ def callees(block: Block) -> Iterator[Function]:
             yield from functions_in(equation.primitive)
 
 
+def effects_in(block: Block) -> Iterator[Primitive]:
+    """Yield the primitives with effects in a block and in all that it calls."""
+    due, met = [block] if Primitive.effects_exist else [], set[Function]()
+    while due:
+        current = due.pop()
+        yield from [each.primitive for each in walk(current) if each.primitive.has_effect]
+        called = [function for function in callees(current) if function not in met]
+        met.update(called)
+        due += [function.body for function in called]
+
+
+def has_effects(block: Block) -> bool:
+    """Return whether a block, or anything that it calls, has effects."""
+    return next(effects_in(block), None) is not None
+
+
+def acts(equation: Equation) -> bool:
+    """Return whether an equation has an effect, or runs something that has."""
+    primitive = equation.primitive
+    if primitive.has_effect or is_plain(primitive) or not Primitive.effects_exist:
+        return primitive.has_effect
+    return has_effects(Block(equation.outputs, (equation,), ()))
+
+
 def mapped(
     function: Function, change: Callable[[Function, Mapping[Function, Function]], Function]
 ) -> Function:

@@ -39,6 +39,8 @@ from pscdsl._src.kernels.captured_state import Watch
 from pscdsl._src.kernels.compiling import obtained
 from pscdsl._src.language.instances import absent, reader
 from pscdsl._src.language.meanings import MEANINGS, Meaning
+from pscdsl._src.primitives.effects import without_effects
+from pscdsl._src.support.effects import COMPILED
 from pscdsl._src.transforms.simplify import simplify, with_largest
 from pscdsl._src.xla.runtime.devices import host_view, prepare
 from pscdsl._src.xla.specialisation import Specialisation
@@ -267,7 +269,7 @@ def _known(given: Arguments) -> Any:
 
 
 def _compiled(function: Function) -> EagerProgram:
-    program = with_largest(simplify(function))
+    program = with_largest(simplify(without_effects(function, COMPILED.kinds)))
     assert program.result is not None
     try:
         key = program.name, fingerprint(program)

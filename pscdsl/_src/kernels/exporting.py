@@ -31,6 +31,7 @@ from pscdsl._src.kernels.emission import emitted
 from pscdsl._src.language.donation import donated, named
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.primitives.control import Call
+from pscdsl._src.support.effects import Kind
 from pscdsl._src.support.paths import Folder, resolved
 from pscdsl._src.xla import compilation, lapack
 from pscdsl._src.xla.runtime.executable import aval_of
@@ -125,7 +126,8 @@ def export(
     """Return the bytes of the artefact, which are also written to the file if one is named."""
     signed_with = signing_key(key)
     wanted = [
-        _specialisation(kernel, specialisation, sizes) for specialisation in variants or ({},)
+        kernel.without_effects(_specialisation(kernel, specialisation, sizes))
+        for specialisation in variants or ({},)
     ]
     if donate is not None:
         wanted = [
@@ -245,7 +247,8 @@ def _defaults(kernel: Kernel[..., Any]) -> Iterable[tuple[str, object]]:
 
 def unchanged(artefact: Artefact, kernel: Kernel[..., Any]) -> bool:
     """Return whether a kernel still has the source and the programs of an artefact."""
-    programs = [kernel.optimised(program.choice) for program in artefact.programs]
+    pure = frozenset[Kind]()
+    programs = [kernel.optimised(each.choice, effects=pure) for each in artefact.programs]
     same = source_hash(kernel.definition, programs) == artefact.source_hash
     return same and all(
         program_hash(made) == program.fingerprint

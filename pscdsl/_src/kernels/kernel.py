@@ -9,12 +9,21 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from pscdsl._src.calls.called import Called, CallingConvention, call_directly, called_through
 from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.frontend.modules.rereading import STATE, reread, spec_of, successor, tell
+from pscdsl._src.frontend.modules.rereading import (
+    STATE,
+    read_things,
+    reread,
+    spec_of,
+    successor,
+    tell,
+)
 from pscdsl._src.kernels.executables import Executables
+from pscdsl._src.support.effects import COMPILED, DEFAULT
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.xla.device import Device, default_device
 
@@ -35,11 +44,13 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.program import Function
     from pscdsl._src.kernels.captured_state import Watch
     from pscdsl._src.kernels.executables import CacheInfo
+    from pscdsl._src.kernels.inspection import Inspection
     from pscdsl._src.kernels.lowered import Compiled, Lowered
     from pscdsl._src.kernels.reading import Reading
     from pscdsl._src.kernels.warm_start import Start
     from pscdsl._src.language.donation import Donate
     from pscdsl._src.language.writes import Writes
+    from pscdsl._src.support.effects import Kind
     from pscdsl._src.xla.dispatch import BoundExecutable
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Specialisation
@@ -325,12 +336,18 @@ class Kernel(Called[P, R]):
         """
         return self._current.instance(self._current.chosen(choices))
 
-    def optimised(self, choice: Choice, constants: Sequence[str] = ()) -> Function:
+    def optimised(
+        self,
+        choice: Choice,
+        constants: Sequence[str] = (),
+        effects: frozenset[Kind] | None = None,
+    ) -> Function:
         """Return the typed program without dead and repeated equations, and unobservable checks.
 
-        The parameters that are `constants` are not taken: their numbers are their defaults.
+        The parameters that are `constants` are not taken: their numbers are their defaults. It has
+        the effects that are switched on, or those of some kinds.
         """
-        return self._current.optimised(choice, constants)
+        return self._current.optimised(choice, constants, effects)
 
     @public
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
@@ -360,10 +377,14 @@ class Kernel(Called[P, R]):
         sizes: Mapping[str, int],
         constants: tuple[str, ...] = (),
         donate: Donate | None = None,
+        effects: frozenset[Kind] | None = None,
     ) -> Specialisation:
-        """Return the specialisation at admitted sizes, with some parameters constant."""
+        """Return the specialisation at admitted sizes, with some parameters constant.
+
+        It has the effects that are switched on, or those of some kinds.
+        """
         self.require_pure("compiled ahead or exported")
-        return self._current.specialisation(choice, sizes, constants, donate)
+        return self._current.specialisation(choice, sizes, constants, donate, effects)
 
     def specialisation_for(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
@@ -371,6 +392,15 @@ class Kernel(Called[P, R]):
         """Return the specialisation for the arguments' types, with some parameters constant."""
         _, types = self.arguments(args, kwargs)
         return self.specialisation(*self.matched(types), constants)
+
+    def without_effects(self, wanted: Specialisation) -> Specialisation:
+        """Return a specialisation without effects, for programs that leave this process."""
+        if not wanted.effects:
+            return wanted
+        found = self.specialisation(
+            wanted.choice, wanted.sizes, wanted.constants, effects=frozenset()
+        )
+        return replace(found, donate=wanted.donate)
 
     def require_pure(self, what: str) -> None:
         """Raise an ArgumentError if the kernel writes to its arguments, and so cannot be `what`."""
@@ -462,6 +492,24 @@ class Kernel(Called[P, R]):
     def cache_info(self) -> CacheInfo:
         """Return how often this kernel was compiled or loaded from disk, and how long that took."""
         return self._executables.info
+
+    @public
+    def inspect(self, *args: P.args, **kwargs: P.kwargs) -> Inspection:
+        """Return the result of a call, and the values that it recorded by `psc.debug.value`.
+
+        Returns:
+            `.result`, and `.values`: a list for each name, in the order of recording.
+
+        Example:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(psc.debug.value("squares", x * x)))
+            >>> norm.inspect(np.array([3, 4], np.float32)).values["squares"]
+            [array([ 9., 16.], dtype=float32)]
+        """
+        from pscdsl._src.kernels.inspection import inspect  # of few kernels
+
+        return inspect(self, args, kwargs)
 
     @public
     def to_jax(self) -> Callable[P, R]:
@@ -562,6 +610,12 @@ class Kernel(Called[P, R]):
         kernel = successor(self._function, self, self._spec)
         return kernel if isinstance(kernel, Kernel) else self  # pyright: ignore[reportUnknownVariableType]
 
+    def redispatch(self) -> None:
+        """Find the programs of calls again: other effects are compiled now."""
+        object.__setattr__(self, "__class__", called_through(type(self)))
+        for name in ("dispatcher", "_start"):
+            self.__dict__.pop(name, None)
+
     def forget(self) -> None:
         """Be read again when it is needed."""
         successor_ = self._successor() if self._made_of is None else self._made_of
@@ -621,7 +675,7 @@ class Kernel(Called[P, R]):
         fills = specialisation.constants != left_out
         executable = self.executable(specialisation)
         bound = self.bound_executable(specialisation, executable, fills=fills)
-        if start is not None:
+        if start is not None and not executable.has_effects:
             convention = super()._calling_convention()
             start.keep(self, (args, kwargs), convention, bound, specialisation)
         self._watch_captures()
@@ -643,8 +697,8 @@ class Kernel(Called[P, R]):
     @functools.cached_property
     def _start(self) -> Start | None:
         """The entries on disk for this kernel; None if nothing is stored."""
-        if self._heir is not None:
-            return None  # it is stored under its own class
+        if self._heir is not None or COMPILED.kinds != DEFAULT:
+            return None  # it is stored under its own class, or with other effects
         from pscdsl._src.kernels.warm_start import Start
 
         return Start.of(self)
@@ -660,6 +714,15 @@ class Kernel(Called[P, R]):
         if self._is_functional:  # it is read from the function, as a separate kernel
             return self._function or object(), *self._own_options, *heir, "functional"
         return self._made_of or self._function or object(), *self._own_options, *heir
+
+
+def _redispatch() -> None:
+    for thing in read_things():
+        if isinstance(thing, Kernel):
+            thing.redispatch()
+
+
+COMPILED.changed = _redispatch
 
 
 @public

@@ -15,6 +15,7 @@ from inspect import Signature as PythonSignature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from pscdsl._src.analysis.origins import with_checks
 from pscdsl._src.calls.called import admit
 from pscdsl._src.calls.choices import chosen
 from pscdsl._src.calls.choices import signature as python_signature
@@ -26,6 +27,8 @@ from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.donation import Donate, donated, named, reused
+from pscdsl._src.primitives.effects import without_effects
+from pscdsl._src.support.effects import COMPILED, Kind
 from pscdsl._src.transforms.simplify import simplify, with_largest
 from pscdsl._src.xla.specialisation import Specialisation, number_defaults, with_constants
 from pscdsl.typing.codes.limits import NestedTooDeeply
@@ -71,7 +74,7 @@ class Reading:
         self.options = options
         self._function = function
         self._definition = known
-        self._simplified: dict[tuple[Choice, tuple[str, ...]], Function] = {}
+        self._simplified: dict[tuple[Choice, tuple[str, ...], frozenset[Kind]], Function] = {}
 
     def with_options(self, kernel: Kernel[..., Any], own: Options, changed: Options) -> Self:
         """Return the reading for a kernel with the options `own`, some of which are `changed`."""
@@ -183,15 +186,22 @@ class Reading:
             finding = NestedTooDeeply(what=what, span=self.definition.head)
             raise CheckError((finding,)) from None
 
-    def optimised(self, choice: Choice, constants: Sequence[str]) -> Function:
+    def optimised(
+        self,
+        choice: Choice,
+        constants: Sequence[str],
+        effects: frozenset[Kind] | None = None,
+    ) -> Function:
         """Return the typed program without dead and repeated equations; see `Kernel.optimised`."""
-        key = choice, tuple(constants)
+        kinds = COMPILED.kinds if effects is None else effects
+        key = choice, tuple(constants), kinds
         simplified = self._simplified.get(key)
         if simplified is None:
             numbers = {name: self.number_defaults[name] for name in constants}
             program = with_constants(self.instance(choice), numbers)
             with self._in_bounds():
-                simplified = with_largest(simplify(program))
+                simplified = with_largest(simplify(without_effects(program, kinds)))
+                simplified = with_checks(simplified, kinds)
             if self.definition.fast_math:
                 simplified = replace(simplified, fast_math=True)
             self._simplified[key] = simplified
@@ -203,10 +213,11 @@ class Reading:
         sizes: Mapping[str, int],
         constants: tuple[str, ...],
         donate: Donate | None,
+        effects: frozenset[Kind] | None = None,
     ) -> Specialisation:
         """Return the specialisation at admitted sizes, with some parameters constant."""
         kernel = self.kernel
-        program = self.optimised(choice, constants)
+        program = self.optimised(choice, constants, effects)
         admit(kernel.name, program.dims, program.facts, sizes)
         places = self.donated(choice, donate, constants)
         could_be = tuple(self.number_defaults)

@@ -18,7 +18,7 @@ from pscdsl._src.interpreters.replay import (
     zeros,
 )
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl._src.ir.program import Atom, Block
+from pscdsl._src.ir.program import Atom, Block, has_effects
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.control import Call, Control, Expanded, Switch
 from pscdsl._src.primitives.elementwise import equal
@@ -43,6 +43,7 @@ from pscdsl._src.primitives.scan import (
 from pscdsl._src.primitives.shaping import Broadcast, Reshape
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import BOOL, I32, KEY
@@ -211,6 +212,13 @@ def _something(here: Builder, type: ArrayType) -> Value:  # noqa: A002
 # All prefixes of the rows of arrays, combined by an associative function.
 
 
+def _require_pure(*blocks: Block) -> None:
+    """Refuse effects in functions of rows that are called in any order and grouping."""
+    if any(map(has_effects, blocks)):
+        what = "`psc.debug` and `psc.check` in a function whose results are combined in any order"
+        raise Failure(NotSupported(what=what, instead="use them before or after, or in `psc.scan`"))
+
+
 @dataclass(frozen=True)
 class AssociativeScan(Expanded, name="associative_scan"):
     """`y[i] = combine(y[i-1], x[i])` along the leading axis, where `combine` is associative.
@@ -234,6 +242,7 @@ class AssociativeScan(Expanded, name="associative_scan"):
         taken = (*captured, *rows, *rows)
         self.require(facts, "what the combination takes", taken, self.combine.in_types)
         self.require(facts, "what it gives", self.combine.out_types, rows)
+        _require_pure(self.combine)
         if not facts.proves(Fact("<=", 0, self.length)):
             self.ill_typed(f"the length {self.length} may be negative")
         return tuple(arrays)
@@ -602,6 +611,7 @@ class MapReduce(Expanded, name="map_reduce"):
         taken = (*by_combine, *values, *values)
         self.require(facts, "what the combination takes", taken, self.combine.in_types)
         self.require(facts, "what it gives", self.combine.out_types, values)
+        _require_pure(self.body, self.combine)
         if initial:
             self.require(facts, "what comes first", initial, values)
         if not facts.proves(Fact("<=", 0 if initial else 1, self.length)):

@@ -473,8 +473,11 @@ class Switch(Control, name="switch"):
         self, index: Value, operands: Sequence[Value], batched: Mask, size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         """Run all branches and select, as each lane has its own index."""
+        from pscdsl._src.primitives.scan import with_effects_by_lane  # which has choices in it
+
         facts = index.builder.facts
-        branches = self.branches[:2] if index.dtype is BOOL else self.branches
+        pure = with_effects_by_lane(self, [index, *operands], [True, *batched], size)
+        branches = pure.branches[:2] if index.dtype is BOOL else pure.branches
         count, rows = len(branches), (True,) * len(branches[0].results)
         if index.dtype is BOOL:
             lanes = [~index, index][-count:]

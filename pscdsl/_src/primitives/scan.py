@@ -23,8 +23,9 @@ from pscdsl._src.interpreters.replay import (
 )
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
-from pscdsl._src.ir.program import Atom, Block, Var
+from pscdsl._src.ir.program import Atom, Block, Var, has_effects
 from pscdsl._src.primitives.control import Control
+from pscdsl._src.primitives.effects import pure_block
 from pscdsl._src.primitives.elementwise import Select, less
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.regions import Group, Layout, Nesting, Region, Role
@@ -173,6 +174,35 @@ class Scan(Control, name="scan"):
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return batch(self, operands, batched, size)
+
+
+C = TypeVar("C", bound=Control)
+
+
+def with_effects_by_lane(
+    loop: C, operands: Sequence[Value], batched: Sequence[bool], size: Size
+) -> C:
+    """Bind the effects of a choice or a loop whose lanes decide alone; return it without effects.
+
+    The lanes of the batch run one after another there, so that a lane has the effects of the branch
+    that it takes, and of its own steps.
+    """
+    if not any(map(has_effects, loop.blocks())):
+        return loop
+    here = operands[0].builder.program.current
+    pairs = list(zip(operands, batched, strict=True))
+    captured, rows = [x for x, many in pairs if not many], [x for x, many in pairs if many]
+
+    def step(inner: Builder, params: list[Value]) -> list[Value]:
+        once, lane = iter(params[: len(captured)]), iter(params[len(captured) :])
+        inner.bind(loop, [next(lane) if many else next(once) for many in batched])
+        return []
+
+    types = [x.type for x in captured]
+    types += [x.type.with_shape(x.shape[1:]) for x in rows]
+    lanes = Scan(closed(here.facts, types, step), len(captured), 0, size)
+    here.bind(lanes, [*captured, *rows])
+    return loop.with_blocks([pure_block(block) for block in loop.blocks()])
 
 
 def counter_type(length: int) -> ArrayType:
@@ -533,6 +563,7 @@ def batch(
     many, carry_many, arrays_many = scan.roles(batched)
     captured, carry, arrays = scan.roles(operands)
     if scan.counted and many[0]:
+        scan = with_effects_by_lane(scan, operands, batched, size)
         most = Reduce("maximum", (0,))(captured[0])
         counts = Iota((scan.length,), 0, I32)
         numbers = here.bind(counts, ())[0]

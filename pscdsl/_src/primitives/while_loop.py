@@ -17,7 +17,13 @@ from pscdsl._src.primitives.elementwise import less, minimum, select_rows
 from pscdsl._src.primitives.indexing import DynamicUpdate
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.regions import Group, Layout, Nesting, Region, Role
-from pscdsl._src.primitives.scan import Saving, Scan, halves_of_loop, parts
+from pscdsl._src.primitives.scan import (
+    Saving,
+    Scan,
+    halves_of_loop,
+    parts,
+    with_effects_by_lane,
+)
 from pscdsl._src.primitives.shaping import Iota, Reshape
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
@@ -165,6 +171,9 @@ def batch(
             break
         many = list(batched_results)
     if uneven:
+        pure = with_effects_by_lane(loop, operands, batched, size)
+        if pure is not loop:
+            return batch(pure, operands, batched, size)
         cond, body = _any_lane(facts, cond, body, len(by_cond), len(by_body))
         by_body = [*by_cond, *by_body]
     before = loop.roles(batched)[2]

@@ -13,6 +13,7 @@ from pscdsl._src.frontend.trees import flatten
 from pscdsl._src.frontend.values import Poisoned, is_traced
 from pscdsl._src.ir.builder import Program
 from pscdsl._src.ir.program import Function
+from pscdsl._src.primitives.effects import without_effects
 from pscdsl._src.server.documents import TextPosition
 from pscdsl._src.server.explanations import CODE, first_paragraph, kind_of
 from pscdsl._src.server.workspace import Checked, Kernel
@@ -110,7 +111,7 @@ def costs(definition: Definition) -> dict[Cost, str]:
     found: dict[Cost, str] = {}
     for choice, program in _programs(definition):
         try:
-            found.setdefault(replace(cost(simplify(program)), loops=()), choice)
+            found.setdefault(replace(cost(simplify(without_effects(program))), loops=()), choice)
         except Failure:  # a primitive has no cost
             return {}
     return found

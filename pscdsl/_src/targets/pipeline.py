@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 from pscdsl._src.ir.primitive import Effort
-from pscdsl._src.ir.program import Block, Equation, Function
+from pscdsl._src.ir.program import Block, Equation, Function, has_effects
 from pscdsl._src.primitives.control import substitute_block
 from pscdsl._src.primitives.factorisations import Cholesky, Lu, TriangularSolve
 from pscdsl._src.primitives.indexing import Scatter
@@ -72,6 +72,8 @@ def lower_module(
 
     The memory of the parameters in `donate` may be reused for results.
     """
+    if has_effects(function.body):
+        target = target.keeping_effects()
     return emit_module(function, sizes, Pipeline(target), donate)
 
 
@@ -83,6 +85,7 @@ class Pipeline:
         self.target = _choose(target, self._without)
         self.translations = self.target.translations
         self.routines = self.target.routines
+        self.host_calls = self.target.host_calls
         self._verifies = os.environ.get(VERIFY, "") not in ("", "0")
         self._aside: ModuleEmitter | None = None
 

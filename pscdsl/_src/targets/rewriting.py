@@ -115,6 +115,8 @@ class Target:
     """The forms that are options of the compiler."""
     routines: Routines = ON_CPU
     """The calls of the routines of linear algebra that StableHLO lacks."""
+    host_calls: str = "xla_ffi_python_cpu_callback"
+    """The custom call that runs a function on the host."""
     missing: Mapping[Key, str] = field(default_factory=dict[Key, str])
     """The primitives that it cannot compute, with a remedy for each."""
 
@@ -136,6 +138,11 @@ class Target:
         yield from [pass_.form for pass_ in self.passes]
         yield from self.options
 
+    def keeping_effects(self) -> Target:
+        """Return the target without the rules that ask which results of a block are used."""
+        plain = {key: rows for key, rows in self.rewrites.items() if not _is_control(key)}
+        return replace(self, rewrites=plain, passes=())
+
     def without(self, names: frozenset[str]) -> Target:
         """Return the target without some forms."""
         if not names:
@@ -147,6 +154,10 @@ class Target:
             passes=tuple([pass_ for pass_ in self.passes if pass_.form.name not in names]),
             options=tuple([option for option in self.options if option.name not in names]),
         )
+
+
+def _is_control(key: Key) -> bool:
+    return isinstance(key, type) and issubclass(key, Control)
 
 
 def _drop_forms(

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from pscdsl._src.primitives.effects import Check, NoInfinity, NoNan, Print, Record
 from pscdsl._src.primitives.factorisations import Lu, Qr
 from pscdsl._src.primitives.indexing import Scatter
 from pscdsl._src.primitives.spectra import Eig, Eigh, Svd
 from pscdsl._src.targets.rewriting import Target
 from pscdsl._src.targets.scatters import last_update
 
+_WITHOUT: Final = "compile without effects, in a `with psc.debug.off():`"
 _INSTEAD: Final = "factor matrices in a kernel on the CPU; `cholesky` runs on TPUs"
 
 TPU: Final = Target(
     "tpu",
     rewrites={Scatter: (last_update,)},
-    missing=dict.fromkeys((Lu, Qr, Eigh, Eig, Svd), _INSTEAD),
+    missing={
+        **dict.fromkeys((Lu, Qr, Eigh, Eig, Svd), _INSTEAD),
+        **dict.fromkeys((Print, Record, Check, NoNan, NoInfinity), _WITHOUT),
+    },
 )

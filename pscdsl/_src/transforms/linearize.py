@@ -16,7 +16,7 @@ from pscdsl._src.interpreters.replay import (
     transpose_block,
 )
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.ir.program import Block
+from pscdsl._src.ir.program import Block, has_effects
 from pscdsl._src.transforms.simplify import simplify_block
 from pscdsl._src.transforms.unused_results import narrowed, uses_keys
 from pscdsl.typing.array_types import ArrayType
@@ -75,7 +75,7 @@ def linearize(
 ) -> tuple[list[Value], LinearizedProgram]:
     """Return the results of a block, and the derivative of the first ones in active operands."""
     facts = here.facts
-    if not uses_keys(block):
+    if not uses_keys(block) and not has_effects(block):
         block = narrowed(facts, block, simplify_block, deep=True)
     first = len(block.results) if moving_results is None else moving_results
     wanted = tuple(at < first and has_tangent(t) for at, t in enumerate(block.out_types))

@@ -21,6 +21,7 @@ from pscdsl._src.ir.program import (
     Function,
     Literal,
     Var,
+    has_effects,
     is_plain,
     mapped,
     rebuilt,
@@ -181,7 +182,9 @@ ROUNDS = 4
 
 
 def simplify(function: Function) -> Function:
-    """Simplify a function and all functions that it calls."""
+    """Simplify a function and all functions that it calls; one with effects stays as it is."""
+    if has_effects(function.body):
+        return function
 
     def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
         body = simplify_block(current.body, functions)
@@ -212,9 +215,9 @@ def tidied(block: Block) -> Block:
 
     Otherwise repeated or unused computations would have tangents too, and programs of higher
     derivatives would be several times as large. Blocks that use random keys stay as they are, so
-    that the repeated use of a key is found.
+    that the repeated use of a key is found, and so do those with effects.
     """
-    return block if uses_keys(block) else simplify_block(block)
+    return block if uses_keys(block) or has_effects(block) else simplify_block(block)
 
 
 # Largest elements that need not be NaN where an element is, because the results are so anyway.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
+from pscdsl._src.primitives.effects import Effect
 from pscdsl._src.xla import disk, exactness, lapack
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl._src.xla.device import CPU, Device
@@ -16,6 +17,7 @@ from pscdsl._src.xla.disk import digest, load, offer, opened, save
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES, Aval, without
+from pscdsl._src.xla.runtime.effects import EffectfulExecutable, Effects
 from pscdsl._src.xla.runtime.executable import CompilationFailed, Executable, compile_options
 from pscdsl._src.xla.runtime.memory import Recipe
 
@@ -65,8 +67,9 @@ def compile_module(
     loop_bytes: int | None = LOOP_BYTES,
     options: Mapping[str, Any] | None = None,
     device: Device = CPU,
+    effects: Sequence[Effect] = (),
 ) -> Executable:
-    """Compile a module for a device.
+    """Compile a module for a device; its host calls run the `effects` of its program.
 
     A loop whose body moves fewer than `loop_bytes` becomes one native function; larger ones are
     interpreted step by step, with parallelism inside a step. `loops.loop_bytes` chooses it for a
@@ -82,6 +85,12 @@ def compile_module(
     bytecode = c.module_bytecode(module)  # a context of its own: compilation lets other threads run
     here = device.placement
     started = perf_counter()
+    if effects:
+        heard = Effects()
+        functions = [heard.host_function(effect) for effect in effects]
+        copy = c.mlir.Module.parse(bytecode, c.another_context())
+        loaded = here.client.compile_and_load(copy, here.devices, chosen, host_callbacks=functions)
+        return EffectfulExecutable(loaded, inputs, outputs, device, heard)
     loaded = here.client.compile_and_load(bytecode, here.devices, chosen)
     made = Executable(loaded, inputs, outputs, device)
     seconds = perf_counter() - started

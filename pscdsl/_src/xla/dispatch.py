@@ -102,7 +102,7 @@ def fast_path(
     C++ reads small NumPy arrays in place, except those whose indices are in `donated`.
     """
     structure = binding.result_structure(result, outputs)
-    if structure is None:
+    if structure is None or executable.has_effects:
         return None
     here = executable.placement.sharding
     return FastPath(

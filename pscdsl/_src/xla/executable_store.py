@@ -61,6 +61,8 @@ def program_key(wanted: Specialisation) -> str | None:
 
 def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
     """Return the key of a module; raise `NoKey` for calls that another process may not have."""
+    if wanted.effects:
+        raise NotStorable("it has effects, whose functions are in this process")
     calls = foreign(targets(module))
     if calls:
         raise NotStorable(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
@@ -155,7 +157,9 @@ def _ahead(key: str) -> str:
 
 def _compile(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
     try:
-        made: Executable = compiler.compiled(module, wanted.loop_bytes, wanted.device)
+        made: Executable = compiler.compiled(
+            module, wanted.loop_bytes, wanted.device, wanted.effects
+        )
         return made
     except Exception as error:
         raise CompilationFailed(str(error)) from error

@@ -6,7 +6,7 @@ store, whose keys are made of it, and the compiler get the same record.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import Signature as PythonSignature
@@ -16,6 +16,7 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
+from pscdsl._src.primitives.effects import Effect, effects_of
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl.typing.array_types import leaves, paths
@@ -32,8 +33,10 @@ class Compiler(Protocol):
         """Return the options with which a module is compiled first, which are a part of its key."""
         ...
 
-    def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Any:
-        """Return the executable of a module for a device."""
+    def compiled(
+        self, module: Any, loop_bytes: int | None, device: Device, effects: Sequence[Effect] = ()
+    ) -> Any:
+        """Return the executable of a module, with the effects of its program, for a device."""
         ...
 
 
@@ -63,7 +66,13 @@ class Specialisation:
         """
         choice = None if self.choice == Choice() else self.choice
         sizes = tuple([(name, self.sizes[name]) for name in self.program.dims])
-        return choice, sizes, self.donate, self.constants, self.device
+        key = choice, sizes, self.donate, self.constants, self.device
+        return (*key, *self.effects)
+
+    @cached_property
+    def effects(self) -> tuple[Effect, ...]:
+        """The effects of the program, by the numbers of their host functions."""
+        return effects_of(self.program)
 
     @cached_property
     def parts(self) -> dict[str, str]:

@@ -621,7 +621,7 @@ class _Join:
 
     def _bound(self, predicate: Value) -> Sequence[Value]:
         """Bind the `Switch` and return its results."""
-        if not self.columns:
+        if not self.columns and not any(path.block.has_effects() for path in self.paths):
             return ()
         traced: list[tuple[Builder, list[Array], Type]] = []
         for number, path in enumerate(self.paths):

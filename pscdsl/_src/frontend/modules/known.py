@@ -14,6 +14,7 @@ from typing import Any, Final
 import pscdsl.numpy
 import pscdsl.random
 import pscdsl.special
+from pscdsl._src.frontend import debugging
 from pscdsl._src.frontend.combinators import (
     associative_scan,
     cond,
@@ -165,6 +166,7 @@ def register() -> None:
     MEANINGS["numpy.errstate"] = StaticFunction("numpy.errstate", errstate)
     MEANINGS["numpy.seterr"] = StaticFunction("numpy.seterr", seterr)
     register_trees()
+    debugging.register()
     MEANINGS["builtins.reveal_type"] = MEANINGS["typing.reveal_type"] = MEANINGS[
         "pscdsl.reveal_type"
     ]
@@ -195,6 +197,7 @@ KNOWN_MODULES = frozenset(
         "numpy.linalg",
         "operator",
         "pscdsl",
+        "pscdsl.debug",
         "pscdsl.numpy",
         "pscdsl.random",
         "pscdsl.special",

@@ -118,6 +118,11 @@ def ask() -> None:
             thing.ask_first()
 
 
+def read_things() -> list[Any]:
+    """Return the kernels, and functions with rules, that were read so far."""
+    return list(_read)
+
+
 def reread() -> None:
     """Forget the things that would be read differently by now, if there may be any."""
     if not STATE.asked:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+from pscdsl._src.primitives.effects import Effect
 from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla import exactness
 from pscdsl._src.xla.compilation import compile_module
@@ -255,11 +257,19 @@ def options(module: Any) -> Mapping[str, Any]:
     )
 
 
-def compiled(module: Any, loop_bytes: int | None = LOOP_BYTES, device: Device = CPU) -> Executable:
+def compiled(
+    module: Any,
+    loop_bytes: int | None = LOOP_BYTES,
+    device: Device = CPU,
+    effects: Sequence[Effect] = (),
+) -> Executable:
     """Compile a module with its options, but without the older emitter if it has more loops."""
     chosen = options(module)
-    found = compile_module(module, loop_bytes=loop_bytes, options=chosen, device=device)
+    compile_with = partial(
+        compile_module, module, loop_bytes=loop_bytes, device=device, effects=effects
+    )
+    found = compile_with(options=chosen)
     if FUSION_EMITTERS not in chosen or found.text().count(" fusion(") < 2:
         return found
     others = {name: value for name, value in chosen.items() if name != FUSION_EMITTERS}
-    return compile_module(module, loop_bytes=loop_bytes, options=others, device=device)
+    return compile_with(options=others)

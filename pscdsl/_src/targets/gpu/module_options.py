@@ -7,9 +7,10 @@ atomic operations would have another order in every run of a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from pscdsl._src.primitives.effects import Effect
 from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.emit import context as c
@@ -82,10 +83,18 @@ class Accelerators:
         """Return the options with which a module is compiled first, which are a part of its key."""
         return exact_options(module, self._platform)
 
-    def compiled(self, module: Any, loop_bytes: int | None, device: Device) -> Executable:
+    def compiled(
+        self,
+        module: Any,
+        loop_bytes: int | None,
+        device: Device,
+        effects: Sequence[Effect] = (),
+    ) -> Executable:
         """Compile a module for a device, without a bound of native loops, as it has none."""
 
         def compile_with(options: Mapping[str, Any]) -> Executable:
-            return compile_module(module, loop_bytes=None, options=options, device=device)
+            return compile_module(
+                module, loop_bytes=None, options=options, device=device, effects=effects
+            )
 
         return compiled_by(compile_with, module, self._platform)

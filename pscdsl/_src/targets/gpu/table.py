@@ -18,6 +18,7 @@ CUDA: Final = Target(
     "cuda",
     rewrites={Svd: (linalg.tall,), Scatter: (scatters.last_update, scatters.by_long_indices)},
     routines=linalg.ON_CUDA,
+    host_calls="xla_ffi_python_gpu_callback",
     missing={
         Eig: "compute the eigenvalues of a general matrix in a kernel on the CPU; `eigh`, of "
         "symmetric and Hermitian matrices, runs on GPUs",

@@ -38,6 +38,11 @@ def _empty_context() -> Any:
 @once
 def context() -> Any:
     """Return the one context; every module of this process lives in it."""
+    return another_context()
+
+
+def another_context() -> Any:
+    """Return a new context, for a module that is used while other threads use the one of all."""
     boot()
     registry = mlir.DialectRegistry()
     untyped("mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive, Types
-from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.ir.program import Block, Function, has_effects
+from pscdsl._src.primitives.effects import Effect, effects_of
 from pscdsl._src.primitives.pointwise import Key as PrimitiveKey
 from pscdsl._src.primitives.pointwise import key_of
 from pscdsl._src.xla import exactness, lapack
@@ -29,7 +31,8 @@ from pscdsl._src.xla.emit.facts import (
 )
 from pscdsl._src.xla.lapack import Routines
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.diagnostics import Span
+from pscdsl.typing.codes.limits import NotSupported
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 
@@ -42,6 +45,10 @@ Body: TypeAlias = Callable[[Sequence[H]], Sequence[H]]
 
 _REPEATING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 """Operations whose elements are all elements of the operand."""
+
+
+_IN_ORDER = ("stablehlo.while", "stablehlo.case")
+"""Operations whose regions run as often as the program says, one after another."""
 
 
 FEW_OPERATIONS = 64
@@ -527,6 +534,11 @@ class Lowering(Protocol):
         """Return the target's way to call LAPACK's routines."""
         ...
 
+    @property
+    def host_calls(self) -> str:
+        """Return the custom call that runs a function on the host."""
+        ...
+
     def prepared(
         self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
     ) -> Block:
@@ -569,18 +581,23 @@ class ModuleEmitter:
         self._names: set[str] = {"main"}
         self._apart: dict[Hashable, tuple[Any, EmittedFunction]] = {}
         self._due: list[tuple[Function, Emitter, Any]] = []
+        self.effects: dict[Effect, int] = {}
+        """The effects of the program, which run the host functions of these numbers."""
 
     def lower(self, function: Function, sizes: dict[str, int], donate: Sequence[int]) -> Any:
         """Return the whole module."""
+        self.effects = {effect: at for at, effect in enumerate(effects_of(function))}
         self._declare(function, sizes, "main", "public", donate)
         while self._due:
             callee, emitter, entry = self._due.pop()
-            body = self.lowering.prepared(
-                callee, emitter.sizes, in_loop=emitter.in_loop, nested=emitter.nested
-            )
+            body = self.prepared(callee, emitter.sizes, emitter)
             emitter.fill(body, entry, self.place(callee.span))
         exactness.guard(self.module, self.holds_nan, not function.fast_math)
         return self.module
+
+    def prepared(self, function: Function, sizes: Mapping[str, int], here: Emitter) -> Block:
+        """Return the body of a function at certain sizes, after all steps before emission."""
+        return self.lowering.prepared(function, sizes, in_loop=here.in_loop, nested=here.nested)
 
     def place(self, span: Span) -> Any:
         """Return a span as a location; spans live as long as the functions that hold them."""
@@ -662,6 +679,10 @@ class Emitter(Operations):
     ) -> None:
         super().__init__(in_loop, nested)
         self._module = module
+        self._token: H | None = None
+        """The number that the effect before has returned, so that effects keep their order."""
+        self._in_reduction = False
+        """Whether operations are appended to a region that XLA runs as often as it likes."""
         self._sizes = sizes
         self._types: dict[int, tuple[ArrayType, Any]] = {}
 
@@ -756,8 +777,88 @@ class Emitter(Operations):
     ) -> tuple[H, ...]:
         """Emit the results of another function, called at these sizes."""
         env = {name: self.size(size) for name, size in dict(sizes).items()}
+        if has_effects(function.body):  # which are in the order of those around the call
+            return self.block(self._module.prepared(function, env, self), operands)
         symbol, results = self._module.callee(function, env, self.in_loop, self.nested)
         return self.op("func.call", operands, results, {"callee": symbol})
+
+    def _fill(self, region: FutureRegion, inner: Any) -> None:
+        outer = self._in_reduction
+        self._in_reduction = outer or inner.owner.name not in _IN_ORDER
+        try:
+            super()._fill(region, inner)
+        finally:
+            self._in_reduction = outer
+
+    # Effects: each takes the number that the one before has returned, so that XLA keeps the order.
+    # Loops carry the number, and branches return it.
+
+    def host_call(self, effect: Primitive, operands: Sequence[H], unless: H | None = None) -> None:
+        """Emit the call of the host function of an effect."""
+        number = self._module.effects.get(effect)  # type: ignore[call-overload]
+        if number is None or self._in_reduction:
+            what = f"`{effect.label}` in a function that combines elements or sorts them"
+            raise Failure(NotSupported(what=what))
+        before = self._order()
+
+        def call() -> tuple[H, ...]:
+            given = {
+                "has_side_effect": True,
+                "backend_config": self.parse_attribute(f"{{index = {number} : ui64}}"),
+            }
+            target = self._module.lowering.host_calls
+            return self.custom_call(target, (before, *operands), (before.type,), **given)
+
+        if unless is None:
+            (self._token,) = call()
+            return
+        true = self.full(True, ArrayType(BOOL))
+        holds = self.reduce(
+            (unless,),
+            (true,),
+            range(len(self.shape_of(unless))),
+            (c.tensor("bool", ()),),
+            lambda a, b: self.op("and", (*a, *b), (a[0].type,)),
+        )[0]
+        (self._token,) = super().case(holds, (call, lambda: (before,)), (before.type,))
+
+    def _order(self) -> H:
+        """Return the number that the effect before has returned."""
+        return self.full(0, ArrayType(I32)) if self._token is None else self._token
+
+    def while_loop(
+        self, inits: Sequence[H], cond: Callable[[Sequence[H]], H], body: Body
+    ) -> tuple[H, ...]:
+        """Repeat the body while the condition holds."""
+        if not self._module.effects:
+            return super().while_loop(inits, cond, body)
+
+        def inner(carry: Sequence[H], function: Callable[[Sequence[H]], Any]) -> Any:
+            *carry, self._token = carry
+            return function(carry)
+
+        *results, self._token = super().while_loop(
+            (*inits, self._order()),
+            lambda carry: inner(carry, cond),
+            lambda carry: (*inner(carry, body), self._order()),
+        )
+        return tuple(results)
+
+    def case(
+        self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
+    ) -> tuple[H, ...]:
+        """Emit one of the branches."""
+        if not self._module.effects:
+            return super().case(index, branches, outputs)
+        before = self._order()
+
+        def inner(branch: Callable[[], Sequence[H]]) -> tuple[H, ...]:
+            self._token = before
+            return (*branch(), self._order())
+
+        ordered = [partial(inner, branch) for branch in branches]
+        *results, self._token = super().case(index, ordered, (*outputs, before.type))
+        return tuple(results)
 
     def apart(self, block: Block, operands: Sequence[H]) -> tuple[H, ...]:
         """Emit the results of a block that XLA computes apart from all else."""

@@ -81,6 +81,9 @@ class CompilationFailed(Exception):
 class Executable:
     """A compiled program: arrays to arrays, in the order of the module's `main`."""
 
+    has_effects = False
+    """Whether a call does more than to compute its results."""
+
     def __init__(
         self,
         loaded: Any,

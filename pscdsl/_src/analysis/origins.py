@@ -1,0 +1,149 @@
+"""Where the first NaN or infinity of a program comes from, found by its NumPy meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from pscdsl._src.ir.primitive import NDArray
+from pscdsl._src.ir.program import (
+    Atom,
+    Block,
+    Equation,
+    Evaluator,
+    Function,
+    Literal,
+    Var,
+    literal_array,
+)
+from pscdsl._src.primitives.effects import NoInfinity, NoNan, shown_at, without_effects
+from pscdsl._src.primitives.shaping import SizeValue
+from pscdsl._src.support.effects import Kind
+from pscdsl.typing.array_types import ArrayType, paths
+from pscdsl.typing.dims import Size, name
+from pscdsl.typing.dtypes import I64
+
+IsBad = Callable[[NDArray], bool]
+_SHOWN = 8
+"""The most elements of an operand that are shown."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The equation that makes a value which none of its operands has."""
+
+    equation: Equation
+    operands: tuple[NDArray, ...]
+
+    def __str__(self) -> str:
+        lines = [f"it is made by `{self.equation.primitive.label}`"]
+        lines += [shown_at(span) for span in self.equation.span.frames()]
+        for atom, operand in zip(self.equation.inputs, self.operands, strict=True):
+            called = getattr(atom, "hint", "") or "operand"
+            shown = np.array2string(operand, threshold=_SHOWN, edgeitems=2)
+            lines.append(f"    {called} = {shown}")
+        return "\n".join(lines)
+
+
+class _Found(Exception):
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+
+
+class _Searching(Evaluator):
+    """Runs a program until a block returns a bad value, and looks for its source there."""
+
+    def __init__(self, sizes: Mapping[str, int], is_bad: IsBad) -> None:
+        super().__init__(sizes)
+        self._is_bad = is_bad
+
+    def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
+        values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))
+        plain = Evaluator(self.sizes)
+        made: dict[Atom, Equation] = {}
+
+        def value(atom: Atom) -> NDArray:
+            return literal_array(atom) if isinstance(atom, Literal) else values[atom]
+
+        for equation in block.equations:
+            results = plain.results(equation, [value(atom) for atom in equation.inputs])
+            values.update(zip(equation.outputs, results, strict=True))
+            made.update(dict.fromkeys(equation.outputs, equation))
+        results = tuple([value(atom) for atom in block.results])
+        if any(_has(self._is_bad, x) for x in operands):
+            return results  # it was there before
+        for atom in block.results:
+            if _has(self._is_bad, value(atom)) and atom in made:
+                self._trace(atom, made, value)
+        return results
+
+    def _trace(
+        self, atom: Atom, made: Mapping[Atom, Equation], value: Callable[[Atom], NDArray]
+    ) -> None:
+        """Raise the source of a bad value."""
+        equation = made[atom]
+        while True:
+            bad = [x for x in equation.inputs if x in made and _has(self._is_bad, value(x))]
+            if not bad:
+                break
+            equation = made[bad[0]]
+        operands = tuple([value(x) for x in equation.inputs])
+        if equation.primitive.blocks() or hasattr(equation.primitive, "function"):
+            equation.primitive.evaluate(self, *operands)  # raises if a block of it is the source
+        raise _Found(Source(equation, operands))
+
+    def call(
+        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
+    ) -> tuple[NDArray, ...]:
+        inner = {each: self.size(size) for each, size in sizes.items()}
+        return _Searching(inner, self._is_bad).block(function.body, operands)
+
+
+def source_of(
+    function: Function, sizes: Mapping[str, int], operands: Sequence[NDArray], is_bad: IsBad
+) -> Source | None:
+    """Return the equation that makes the first bad value of a function's results."""
+    with np.errstate(all="ignore"):
+        try:
+            _Searching(sizes, is_bad).block(function.body, operands)
+        except _Found as found:
+            return found.source
+    return None
+
+
+def with_checks(function: Function, kinds: Collection[Kind]) -> Function:
+    """Return a function that checks its results for NaN, infinities, or both."""
+    body, dims = function.body, function.dims
+    wanted = [cls for cls in (NoNan, NoInfinity) if cls.kind in kinds]
+    if not wanted or not any(each.dtype.is_inexact for each in body.out_types):
+        return function
+    pure = without_effects(function)
+    sizes = [Equation(SizeValue(name(dim), I64), (), (Var(ArrayType(I64)),)) for dim in dims]
+    given = (*[each.outputs[0] for each in sizes], *body.params, *body.results)
+    effects: list[Equation] = []
+    for cls in wanted:
+        find = partial(_explained, pure, cls().is_bad)
+        check = cls(find=find, results=len(body.results), function=function.name)
+        effects.append(Equation(check, given, (), function.span))
+    return replace(function, body=replace(body, equations=(*body.equations, *sizes, *effects)))
+
+
+def _explained(function: Function, is_bad: IsBad, given: Sequence[NDArray]) -> str:
+    """Return where a bad result comes from, given the sizes and the arguments; empty if unknown."""
+    count = len(function.dims)
+    sizes = {dim: int(size) for dim, size in zip(function.dims, given[:count], strict=True)}
+    arguments = given[count:]
+    paths_of = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
+    for at, argument in enumerate(arguments):
+        if _has(is_bad, argument):
+            return f"  the argument `{paths_of[at]}` has it" if paths_of else ""
+    source = source_of(function, sizes, arguments, is_bad)
+    return "" if source is None else str(source)
+
+
+def _has(is_bad: IsBad, x: NDArray) -> bool:
+    return x.dtype.kind in "fcV" and is_bad(x)

@@ -1,0 +1,142 @@
+"""A look inside running kernels: lines that they print, values that they record, conditions.
+
+    psc.debug.print("step {i}: loss {loss:.3f}", i=i, loss=loss)
+    psc.check(np.all(x > 0), "x has {count} elements that are not positive", count=np.sum(x <= 0))
+
+Each is an effect with a type: it changes no result, it is kept under derivatives and batches, and
+effects happen in the order of the source. `PSCDSL_CHECKS=off` compiles kernels without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from pscdsl._src.language.declarations import declaring_bodies
+from pscdsl._src.primitives.effects import RECORDED, CheckFailed
+from pscdsl._src.support.effects import CHECKS, COMPILED, RuntimeCheck, known_check
+from pscdsl.typing.array_types import NoneType
+
+# Which effects are compiled.
+
+
+@contextmanager
+def checks(*names: RuntimeCheck) -> Generator[None]:
+    """Check every value of the kernels that are called inside of a `with` block.
+
+    The first equation whose result has a NaN (`"nan"`) or an infinity (`"inf"`) that none of its
+    operands has raises a `psc.CheckFailed`, with its place in the source and the operands. Kernels
+    are compiled anew where the block begins and where it ends, in all threads. The environment
+    variable `PSCDSL_CHECKS=nan,inf` does the same for a whole process.
+
+    Args:
+        names: The checks: `"nan"`, `"inf"`; without any, both.
+
+    Raises:
+        ValueError: There is no such check.
+
+    Example:
+        >>> with psc.debug.checks("nan"):
+        ...     psc.kernel(lambda x: np.log(x))(np.float32(-1))  # doctest: +SKIP
+    """
+    before = COMPILED.kinds
+    COMPILED.become(before | {known_check(name, "psc.debug.checks") for name in names or CHECKS})
+    try:
+        yield
+    finally:
+        COMPILED.become(before)
+
+
+@contextmanager
+def off() -> Generator[None]:
+    """Compile the kernels that are called inside of a `with` block without any effects."""
+    before = COMPILED.kinds
+    COMPILED.become(frozenset())
+    try:
+        yield
+    finally:
+        COMPILED.become(before)
+
+
+# The functions that kernels call.
+
+T = TypeVar("T")
+_print: Final = print
+
+
+@declaring_bodies("pscdsl.debug")
+def print(text: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: A001
+    """Print a line, each time that the kernel gets there; fields are as in `str.format`.
+
+    Lines come in the order of the source. A batch prints a line for each of its members, and a
+    derivative prints what the function prints.
+
+    Args:
+        text: A format string that is known while checking.
+        args: The fields by position: arrays, numbers, trees of them, or static values.
+        kwargs: The fields by name.
+
+    Example:
+        >>> psc.debug.print("x has the mean {mean:.2f}", mean=np.mean(np.arange(4)))
+        x has the mean 1.50
+    """
+    _print(text.format(*map(_scalar, args), **{key: _scalar(x) for key, x in kwargs.items()}))
+
+
+@declaring_bodies("pscdsl.debug")
+def value(name: str, x: T) -> T:
+    """Record a value, which `kernel.inspect(…)` returns under its name; return it.
+
+    Calls of the kernel are not slower for it: only `inspect` compiles it.
+
+    Args:
+        name: A text that is known while checking.
+        x: A tree of arrays.
+
+    Example:
+        >>> @psc.kernel
+        ... def norm(x: f32["n"]) -> f32:
+        ...     squares = psc.debug.value("squares", x * x)
+        ...     return np.sqrt(np.sum(squares))
+        >>> norm.inspect(np.array([3, 4], np.float32)).values["squares"]
+        [array([ 9., 16.], dtype=float32)]
+    """
+    take = RECORDED.get(None)
+    if take is not None:
+        take(name, NoneType(), [x])
+    return x
+
+
+@declaring_bodies("pscdsl")
+def check(condition: Any, text: str = "the condition is false", /, **kwargs: Any) -> None:
+    """Raise a `psc.CheckFailed` if a condition does not hold when the kernel runs.
+
+    What is known while checking, such as sizes, is better said by `assert`, which is proven.
+
+    Args:
+        condition: A bool, or an array of bools that are all to be true.
+        text: What is wrong, a format string that is known while checking.
+        kwargs: Its fields: arrays, numbers, trees of them, or static values.
+
+    Raises:
+        CheckFailed: It does not hold. The call has computed everything, and returns nothing.
+
+    Example:
+        >>> @psc.kernel
+        ... def root(x: f32["n"]) -> f32["n"]:
+        ...     psc.check(x >= 0, "negative: {x}", x=x)
+        ...     return np.sqrt(x)
+        >>> root(np.array([4, -1], np.float32))
+        Traceback (most recent call last):
+        pscdsl.CheckFailed: negative: [ 4. -1.]…
+    """
+    if not np.all(np.asarray(condition)):
+        raise CheckFailed(text.format(**{key: _scalar(x) for key, x in kwargs.items()}))
+
+
+def _scalar(x: Any) -> Any:
+    """Return an array without axes as a scalar, which a format applies to."""
+    return np.asarray(x)[()] if getattr(x, "shape", None) == () else x

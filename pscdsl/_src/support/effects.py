@@ -1,0 +1,47 @@
+"""The kinds of effects that kernels are compiled with: those of `psc.debug` and `psc.check`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+RuntimeCheck: TypeAlias = Literal["nan", "inf"]
+Kind: TypeAlias = Literal["print", "value", "check"] | RuntimeCheck
+
+VARIABLE: Final = "PSCDSL_CHECKS"
+DEFAULT: Final[frozenset[Kind]] = frozenset({"print", "check"})
+CHECKS: Final[tuple[RuntimeCheck, ...]] = ("nan", "inf")
+
+
+class _Compiled:
+    """The kinds of effects that kernels are compiled with, and who asks to hear of changes."""
+
+    def __init__(self) -> None:
+        self.kinds = _from_environment()
+        self.changed: Callable[[], None] = lambda: None
+        """Has kernels find their programs again; the room of kernels sets it."""
+
+    def become(self, kinds: frozenset[Kind]) -> None:
+        """Compile with other kinds from now on."""
+        if kinds != self.kinds:
+            self.kinds = kinds
+            self.changed()
+
+
+def _from_environment() -> frozenset[Kind]:
+    given = os.environ.get(VARIABLE, "")
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    if names == ["off"]:
+        return frozenset()
+    return DEFAULT | frozenset(known_check(name, VARIABLE) for name in names)
+
+
+def known_check(name: str, where: str) -> RuntimeCheck:
+    for each in CHECKS:
+        if name == each:
+            return each
+    raise ValueError(f"{where} takes {', '.join(CHECKS)} or off, not {name!r}")
+
+
+COMPILED: Final = _Compiled()
