@@ -323,6 +323,54 @@ def test_infinities() -> None:
     assert np.isinf(np.asarray(inverse(np.float32([0])))).all()
 
 
+@psc.kernel
+def taken(x: f32["n"], places: i32["m"]) -> f32["m"]:
+    assert x.shape[0] > 0
+    return x[places]
+
+
+@psc.kernel
+def one_by_one(x: f32["n"], places: i32["m"]) -> f32["m"]:
+    assert x.shape[0] > 0
+    return psc.vmap(lambda i: x[i])(places)
+
+
+@psc.kernel
+def stored(x: f32["n"], places: i32["m"]) -> f32["m"]:
+    assert x.shape[0] > 0
+    y = x.copy()
+    for k in range(places.shape[0]):
+        y[places[k]] = 1
+    return y[places]
+
+
+@psc.kernel
+def sliced(x: f32["n"], places: i32["m"]) -> f32["2"]:
+    assert x.shape[0] > 1
+    assert places.shape[0] > 0
+    return psc.dynamic_slice(x, (np.sum(places),), (2,))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "good", "bad", "found"),
+    [
+        (taken, [0, 3, -1, -4], [0, 4], "index 4 along axis 0 is not from 0 to 3"),
+        (taken, [3], [-5], "index -1 along axis 0 is not from 0 to 3"),
+        (one_by_one, [0, 3], [1, 9], "index 9 along axis 0 is not from 0 to 3"),
+        (stored, [0, 3], [1, 4], "index 4 along axis 0 is not from 0 to 3"),
+        (sliced, [1, 1], [1, 2], "index 3 along axis 0 is not from 0 to 2"),
+    ],
+)
+def test_indices_out_of_range(kernel: Any, good: list[int], bad: list[int], found: str) -> None:
+    x = np.arange(4, dtype=np.float32)
+    before = np.asarray(kernel(x, np.int32(bad)))
+    with psc.debug.checks("index"):
+        kernel(x, np.int32(good))
+        with pytest.raises(psc.CheckFailed, match=found):
+            kernel(x, np.int32(bad))
+    np.testing.assert_array_equal(kernel(x, np.int32(bad)), before)
+
+
 def test_functions_outside_of_kernels(capfd: Any) -> None:
     assert lines(capfd, lambda: psc.debug.print("{x:.2f} {}", 3, x=np.float32(1))) == ["1.00 3"]
     assert psc.debug.value("x", 1) == 1
@@ -395,9 +443,9 @@ def test_processes_that_find_programs_on_disk(tmp_path: Path) -> None:
 
 def test_an_unknown_check_is_refused() -> None:
     with (
-        pytest.raises(ValueError, match="takes nan, inf or off, not 'index'"),
+        pytest.raises(ValueError, match="takes nan, inf, index or off, not 'zero'"),
         psc.debug.checks(
-            "index"  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            "zero"  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         ),
     ):
         pass

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,15 +15,10 @@ from pscdsl._src.ir.program import (
     Evaluator,
     Function,
     Literal,
-    Var,
     literal_array,
 )
-from pscdsl._src.primitives.effects import NoInfinity, NoNan, shown_at, without_effects
-from pscdsl._src.primitives.shaping import SizeValue
-from pscdsl._src.support.effects import Kind
-from pscdsl.typing.array_types import ArrayType, paths
-from pscdsl.typing.dims import Size, name
-from pscdsl.typing.dtypes import I64
+from pscdsl._src.primitives.effects import shown_at
+from pscdsl.typing.dims import Size
 
 IsBad = Callable[[NDArray], bool]
 _SHOWN = 8
@@ -74,10 +68,10 @@ class _Searching(Evaluator):
             values.update(zip(equation.outputs, results, strict=True))
             made.update(dict.fromkeys(equation.outputs, equation))
         results = tuple([value(atom) for atom in block.results])
-        if any(_has(self._is_bad, x) for x in operands):
+        if any(has(self._is_bad, x) for x in operands):
             return results  # it was there before
         for atom in block.results:
-            if _has(self._is_bad, value(atom)) and atom in made:
+            if has(self._is_bad, value(atom)) and atom in made:
                 self._trace(atom, made, value)
         return results
 
@@ -87,7 +81,7 @@ class _Searching(Evaluator):
         """Raise the source of a bad value."""
         equation = made[atom]
         while True:
-            bad = [x for x in equation.inputs if x in made and _has(self._is_bad, value(x))]
+            bad = [x for x in equation.inputs if x in made and has(self._is_bad, value(x))]
             if not bad:
                 break
             equation = made[bad[0]]
@@ -115,35 +109,6 @@ def source_of(
     return None
 
 
-def with_checks(function: Function, kinds: Collection[Kind]) -> Function:
-    """Return a function that checks its results for NaN, infinities, or both."""
-    body, dims = function.body, function.dims
-    wanted = [cls for cls in (NoNan, NoInfinity) if cls.kind in kinds]
-    if not wanted or not any(each.dtype.is_inexact for each in body.out_types):
-        return function
-    pure = without_effects(function)
-    sizes = [Equation(SizeValue(name(dim), I64), (), (Var(ArrayType(I64)),)) for dim in dims]
-    given = (*[each.outputs[0] for each in sizes], *body.params, *body.results)
-    effects: list[Equation] = []
-    for cls in wanted:
-        find = partial(_explained, pure, cls().is_bad)
-        check = cls(find=find, results=len(body.results), function=function.name)
-        effects.append(Equation(check, given, (), function.span))
-    return replace(function, body=replace(body, equations=(*body.equations, *sizes, *effects)))
-
-
-def _explained(function: Function, is_bad: IsBad, given: Sequence[NDArray]) -> str:
-    """Return where a bad result comes from, given the sizes and the arguments; empty if unknown."""
-    count = len(function.dims)
-    sizes = {dim: int(size) for dim, size in zip(function.dims, given[:count], strict=True)}
-    arguments = given[count:]
-    paths_of = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
-    for at, argument in enumerate(arguments):
-        if _has(is_bad, argument):
-            return f"  the argument `{paths_of[at]}` has it" if paths_of else ""
-    source = source_of(function, sizes, arguments, is_bad)
-    return "" if source is None else str(source)
-
-
-def _has(is_bad: IsBad, x: NDArray) -> bool:
+def has(is_bad: IsBad, x: NDArray) -> bool:
+    """Return whether an array has a bad value; only real and complex numbers are."""
     return x.dtype.kind in "fcV" and is_bad(x)

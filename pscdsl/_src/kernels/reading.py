@@ -15,7 +15,7 @@ from inspect import Signature as PythonSignature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from pscdsl._src.analysis.origins import with_checks
+from pscdsl._src.analysis.runtime_checks import with_checks
 from pscdsl._src.calls.called import admit
 from pscdsl._src.calls.choices import chosen
 from pscdsl._src.calls.choices import signature as python_signature

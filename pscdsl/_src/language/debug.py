@@ -33,7 +33,7 @@ def checks(*names: RuntimeCheck) -> Generator[None]:
     variable `PSCDSL_CHECKS=nan,inf` does the same for a whole process.
 
     Args:
-        names: The checks: `"nan"`, `"inf"`; without any, both.
+        names: The checks: `"nan"`, `"inf"`, `"index"`; without any, all.
 
     Raises:
         ValueError: There is no such check.

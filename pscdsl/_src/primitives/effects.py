@@ -36,7 +36,7 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import NOWHERE, Span
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, DType
+from pscdsl.typing.dtypes import BOOL, I64, DType
 
 # Effects in general.
 
@@ -332,6 +332,54 @@ class NoInfinity(Searched, name="no_infinity"):
         return hlo.compare(
             "EQ", hlo.unary("abs", x), hlo.full(math.inf, ArrayType(dtype, tuple(shape)))
         )
+
+
+@dataclass(frozen=True)
+class InRange(Effect, name="in_range"):
+    """The places of an array that an equation reads or writes exist.
+
+    Operands: the array; an array of the shape that is read or written, of which nothing else
+    matters; index tuples along some axes, or, without `axes`, a first place for each axis.
+    """
+
+    kind = "index"
+
+    axes: tuple[int, ...] = ()
+    span: Span = field(default=NOWHERE, repr=False)
+
+    def run(self, *operands: NDArray) -> None:
+        places, highest = operands
+        columns = places.reshape(-1, len(highest)).T
+        for axis, (column, last) in enumerate(zip(columns, highest, strict=True)):
+            wrong = column[(column < 0) | (column > last)]
+            if len(wrong):
+                along = self.axes[axis] if self.axes else axis
+                raise CheckFailed(
+                    f"index {wrong[0]} along axis {along} is not from 0 to {last}\n"
+                    f"{shown_at(self.span)}"
+                )
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        _, _, *places = operands
+        whole, part, *given = inputs
+        shape = hlo.shape(whole.shape)
+        if self.axes:
+            last = [shape[axis] - 1 for axis in self.axes]
+            wide = given[0].with_dtype(I64)
+            tuples = hlo.convert(places[0], wide)
+        else:
+            last = [n - m for n, m in zip(shape, hlo.shape(part.shape), strict=True)]
+            one, wide = ArrayType(I64, (1,)), ArrayType(I64, (len(places),))
+            columns = [hlo.reshape(hlo.convert(x, ArrayType(I64)), one) for x in places]
+            dimension = {"dimension": hlo.parse_attribute("0 : i64")}
+            (tuples,) = hlo.op("concatenate", columns, (wide,), dimension)
+        vector = ArrayType(I64, (len(last),))
+        highest = hlo.constant(np.array(last, np.int64), vector)
+        limits = hlo.broadcast(highest, wide, (wide.rank - 1,))
+        positive = hlo.compare("GE", tuples, hlo.full(0, wide))
+        holds = hlo.binary("and", positive, hlo.compare("LE", tuples, limits))
+        hlo.host_call(self, (tuples, highest), unless=holds)
+        return ()
 
 
 def shown_at(span: Span) -> str:

@@ -481,7 +481,7 @@ def _indices(
 ) -> Value:
     """For a batch of windows, the index tuples along some axes of all that is in them.
 
-    `starts` are scalars or batches of them, one for each axis, clamped so that windows fit.  The
+    `starts` are scalars or batches of them, one for each axis, clamped so that windows fit. The
     result is i64[size, part along the axes, the number of axes].
     """
     here = starts[0].builder
@@ -492,8 +492,9 @@ def _indices(
         if start.dtype is U64:
             start = minimum(start, here.literal(I64.range[1], U64))
         start = Convert(I64)(start)
-        highest = here.size(whole[axis] - part[axis], I64)
-        start = Clamp()(here.literal(0, I64), start, highest)
+        if part[axis] != 1:  # a single index is clamped where it is used
+            highest = here.size(whole[axis] - part[axis], I64)
+            start = Clamp()(here.literal(0, I64), start, highest)
         offsets = here.bind(Iota(shape, place, I64), ())[0]
         column = Broadcast(shape, tuple(range(start.ndim)))(start) + offsets
         columns.append(Broadcast((*shape, 1), tuple(range(len(shape))))(column))

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-RuntimeCheck: TypeAlias = Literal["nan", "inf"]
+RuntimeCheck: TypeAlias = Literal["nan", "inf", "index"]
 Kind: TypeAlias = Literal["print", "value", "check"] | RuntimeCheck
 
 VARIABLE: Final = "PSCDSL_CHECKS"
 DEFAULT: Final[frozenset[Kind]] = frozenset({"print", "check"})
-CHECKS: Final[tuple[RuntimeCheck, ...]] = ("nan", "inf")
+CHECKS: Final[tuple[RuntimeCheck, ...]] = ("nan", "inf", "index")
 
 
 class _Compiled:
