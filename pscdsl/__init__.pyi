@@ -97,6 +97,7 @@ from pscdsl._src.xla.device import (
     devices as devices,
 )
 from pscdsl._src.xla.runtime.devices import from_dlpack as from_dlpack
+from pscdsl._src.xla.profiling import profile as profile
 from pscdsl._src.kernels.kernel import (
     Kernel as Kernel,
     kernel as kernel,
@@ -105,7 +106,10 @@ from pscdsl._src.kernels.loaded import (
     Loaded as Loaded,
     load as load,
 )
-from pscdsl._src.language.debug import check as check
+from pscdsl._src.language.debug import (
+    check as check,
+    progress as progress,
+)
 from pscdsl._src.language.records import Record as Record
 from pscdsl._src.language.control import (
     custom_linear_solve as custom_linear_solve,

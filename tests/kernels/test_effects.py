@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,20 @@ from pscdsl import f32, i32
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.program import evaluate
 from pscdsl._src.primitives.effects import effects_of, without_effects
+from pscdsl._src.support.progress import BARS
 from pscdsl._src.transforms.simplify import simplify
 
 pytestmark = pytest.mark.jaxlib
 
 X = np.array([1, -2, 3], np.float32)
+
+
+def floats(values: Any) -> Any:
+    return np.array(values, np.float32)
+
+
+def ints(values: Any) -> Any:
+    return np.array(values, np.int32)
 
 
 @psc.kernel
@@ -36,7 +47,7 @@ def plain(x: f32["3"]) -> f32:
 
 @psc.kernel
 def loops(x: f32["3"]) -> f32:
-    total = np.float32(0)
+    total: f32 = np.float32(0)
     for i in range(x.shape[0]):
         total += x[i]
         psc.debug.print("step {i}: {total}", i=i, total=total)
@@ -93,7 +104,10 @@ def calls(x: f32["3"]) -> f32:
 
 @psc.kernel
 def batched(x: f32["3"]) -> f32:
-    return np.sum(psc.vmap(lambda r: _helper(np.stack([r, r + 1])))(x))
+    def member(r: f32) -> f32:
+        return _helper(np.stack([r, r + 1]))
+
+    return np.sum(psc.vmap(member)(x))
 
 
 KERNELS: list[Any] = [plain, loops, branches, counted, calls, batched]
@@ -139,7 +153,9 @@ def test_a_derivative_prints_what_its_function_does(kernel: Any, capfd: Any) -> 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_a_batch_prints_the_lines_of_its_members(kernel: Any, capfd: Any) -> None:
     members = np.array([[1, -2, 3], [-1, 2, 2], [2, 0, -3]], np.float32)
-    wanted = Counter(line for x in members for line in lines(capfd, lambda x=x: kernel(x)))
+    wanted = Counter[str]()
+    for x in members:
+        wanted.update(lines(capfd, partial(kernel, x)))
     together = psc.vmap(kernel)
     verify(together.ir())
     found = Counter(lines(capfd, lambda: together(members)))
@@ -178,16 +194,16 @@ def guarded(x: f32) -> f32:
 
 
 def test_a_check_that_holds_changes_nothing() -> None:
-    np.testing.assert_array_equal(root(np.float32([4, 9])), [2, 3])
-    np.testing.assert_array_equal(doubled(np.float32([1, 2]), np.int32(3)), [8, 16])
+    np.testing.assert_array_equal(root(floats([4, 9])), [2, 3])
+    np.testing.assert_array_equal(doubled(floats([1, 2]), np.int32(3)), [8, 16])
 
 
 def test_a_check_that_fails_raises_and_the_next_call_does_not() -> None:
     with pytest.raises(psc.CheckFailed, match=r"negative: \[ 4. -1.\]\n.*test_effects.py:\d+: psc"):
-        root(np.float32([4, -1]))
-    np.testing.assert_array_equal(root(np.float32([4, 9])), [2, 3])
+        root(floats([4, -1]))
+    np.testing.assert_array_equal(root(floats([4, 9])), [2, 3])
     with pytest.raises(psc.CheckFailed, match=r"too large at step 3: \[ 8. 16.\]"):
-        doubled(np.float32([1, 2]), np.int32(6))
+        doubled(floats([1, 2]), np.int32(6))
 
 
 def test_only_the_first_failure_is_raised() -> None:
@@ -203,11 +219,11 @@ def test_only_the_first_failure_is_raised() -> None:
 
 def test_a_check_in_a_batch_sees_the_members_that_get_there() -> None:
     many = psc.vmap(guarded)
-    np.testing.assert_allclose(many(np.float32([1, -20])), [0, -20])
+    np.testing.assert_allclose(many(floats([1, -20])), [0, -20])
     with pytest.raises(psc.CheckFailed, match=r"20.0 is too large"):
-        many(np.float32([1, 20, -1]))
+        many(floats([1, 20, -1]))
     with pytest.raises(psc.CheckFailed, match="negative"):
-        psc.vmap(root)(np.float32([[1, 2], [3, -3]]))
+        psc.vmap(root)(floats([[1, 2], [3, -3]]))
 
 
 def test_a_check_of_what_is_known_while_checking() -> None:
@@ -216,9 +232,9 @@ def test_a_check_of_what_is_known_while_checking() -> None:
         psc.check(x.shape[0] > 1, "n = {n}", n=x.shape[0])
         return x
 
-    assert two(np.float32([1, 2])).shape == (2,)
+    assert two(floats([1, 2])).shape == (2,)
     with pytest.raises(psc.CheckFailed, match="n = 1"):
-        two(np.float32([1]))
+        two(floats([1]))
 
 
 def test_threads_get_their_own_failures() -> None:
@@ -250,7 +266,7 @@ def test_recorded_values() -> None:
         total, _ = psc.scan(step, np.float32(0), x)
         return np.sqrt(psc.debug.value("both", (total, {"x": x}))[0])
 
-    x = np.float32([3, 4])
+    x = floats([3, 4])
     found = norm.inspect(x)
     assert found.result == norm(x) == 5
     assert found.values["square"] == [9, 16]
@@ -294,23 +310,23 @@ def stepping(x: f32["n"]) -> f32:
     ],
 )
 def test_nan_is_found_where_it_is_made(kernel: Any, x: list[float], line: str) -> None:
-    assert np.isnan(np.asarray(kernel(np.float32(x)))).any()
+    assert np.isnan(np.asarray(kernel(floats(x)))).any()
     with psc.debug.checks("nan"), pytest.raises(psc.CheckFailed) as caught:
-        kernel(np.float32(x))
+        kernel(floats(x))
     text = str(caught.value)
     assert line in text
     assert "test_effects.py" in text
-    assert np.isnan(np.asarray(kernel(np.float32(x)))).any()
+    assert np.isnan(np.asarray(kernel(floats(x)))).any()
 
 
 def test_nan_that_no_result_has_is_none() -> None:
     with psc.debug.checks("nan"):
-        np.testing.assert_allclose(hidden(np.float32([-1, 1])), [0, 0])
+        np.testing.assert_allclose(hidden(floats([-1, 1])), [0, 0])
 
 
 def test_nan_of_an_argument() -> None:
     with psc.debug.checks(), pytest.raises(psc.CheckFailed, match="the argument `x` has it"):
-        normed(np.float32([np.nan]))
+        normed(floats([np.nan]))
 
 
 def test_infinities() -> None:
@@ -319,8 +335,8 @@ def test_infinities() -> None:
         return 1 / x
 
     with psc.debug.checks("inf"), pytest.raises(psc.CheckFailed, match="an infinity"):
-        inverse(np.float32([0, 1]))
-    assert np.isinf(np.asarray(inverse(np.float32([0])))).all()
+        inverse(floats([0, 1]))
+    assert np.isinf(np.asarray(inverse(floats([0])))).all()
 
 
 @psc.kernel
@@ -332,7 +348,11 @@ def taken(x: f32["n"], places: i32["m"]) -> f32["m"]:
 @psc.kernel
 def one_by_one(x: f32["n"], places: i32["m"]) -> f32["m"]:
     assert x.shape[0] > 0
-    return psc.vmap(lambda i: x[i])(places)
+
+    def member(i: i32) -> f32:
+        return x[i]
+
+    return psc.vmap(member)(places)
 
 
 @psc.kernel
@@ -363,12 +383,12 @@ def sliced(x: f32["n"], places: i32["m"]) -> f32["2"]:
 )
 def test_indices_out_of_range(kernel: Any, good: list[int], bad: list[int], found: str) -> None:
     x = np.arange(4, dtype=np.float32)
-    before = np.asarray(kernel(x, np.int32(bad)))
+    before = np.asarray(kernel(x, ints(bad)))
     with psc.debug.checks("index"):
-        kernel(x, np.int32(good))
+        kernel(x, ints(good))
         with pytest.raises(psc.CheckFailed, match=found):
-            kernel(x, np.int32(bad))
-    np.testing.assert_array_equal(kernel(x, np.int32(bad)), before)
+            kernel(x, ints(bad))
+    np.testing.assert_array_equal(kernel(x, ints(bad)), before)
 
 
 def test_functions_outside_of_kernels(capfd: Any) -> None:
@@ -376,7 +396,7 @@ def test_functions_outside_of_kernels(capfd: Any) -> None:
     assert psc.debug.value("x", 1) == 1
     psc.check(np.array([True, True]))
     with pytest.raises(psc.CheckFailed, match="not 2"):
-        psc.check(1 == 2, "not {x}", x=2)
+        psc.check(np.bool_(False), "not {x}", x=2)
 
     def body(c: f32, r: f32) -> tuple[f32, None]:
         psc.debug.print("r {r}", r=r)
@@ -408,7 +428,7 @@ def f(x: f32["n"]) -> f32:
 
 if __name__ == "__main__":
     try:
-        print(f(np.float32([float(x) for x in sys.argv[1:]])))
+        print(f(np.array([float(x) for x in sys.argv[1:]], np.float32)))
     except psc.CheckFailed as error:
         print("failed:", str(error).splitlines()[0])
 """
@@ -449,3 +469,86 @@ def test_an_unknown_check_is_refused() -> None:
         ),
     ):
         pass
+
+
+def test_a_program_as_text() -> None:
+    text = str(plain.ir())
+    assert "\n  print 'no field'\n" in text
+    assert "      record 'large' " in str(branches.ir())
+
+
+def test_interpretation_shows_each_step(capfd: Any) -> None:
+    steps: list[Any] = []
+    for kernel in KERNELS:
+        steps.clear()
+        wanted = lines(capfd, lambda kernel=kernel: kernel(X))  # type: ignore[misc]
+        found = lines(capfd, lambda kernel=kernel: kernel.interpret(X, watcher=steps.append))  # type: ignore[misc]
+        assert found == wanted
+        np.testing.assert_allclose(kernel.interpret(X), kernel(X), rtol=1e-6)
+        assert all("test_effects.py" in step.source for step in steps)
+        assert "print" in {step.operation.partition(" ")[0] for step in steps}
+
+
+def test_interpretation_stops_at_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    stops: list[Any] = []
+
+    def stop() -> None:
+        stops.append(inspect.stack()[1].frame.f_locals["step"])
+
+    monkeypatch.setattr(sys, "breakpointhook", stop)
+    line = next(each.line for each in _steps(normed) if "divide" in each.operation)
+    normed.interpret(floats([3, 4]), breakpoints=[line])
+    assert stops
+    assert {each.line for each in stops} == {line}
+
+
+def _steps(kernel: Any) -> list[Any]:
+    steps: list[Any] = []
+    kernel.interpret(floats([3, 4]), watcher=steps.append)
+    return steps
+
+
+def test_a_bar_is_drawn_about_a_hundred_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[str, int, int]] = []
+
+    def draw(label: str, done: int, total: int) -> None:
+        drawn.append((label, done, total))
+
+    monkeypatch.setattr(BARS, "update", draw)
+
+    @psc.kernel
+    def halved(x: f32, steps: i32) -> f32:
+        def body(i: i32, x: f32) -> f32:
+            psc.progress(i, steps, "halving")
+            return x / 2
+
+        return psc.fori_loop(0, steps, body, x)
+
+    halved(np.float32(1), np.int32(1234))
+    assert drawn[0] == ("halving", 1, 1234)
+    assert drawn[-1] == ("halving", 1234, 1234)
+    assert 100 <= len(drawn) <= 110
+    drawn.clear()
+    halved(np.float32(1), np.int32(3))
+    assert drawn == [("halving", k, 3) for k in (1, 2, 3)]
+
+
+def test_a_profile_has_the_lines_of_the_source(tmp_path: Path) -> None:
+    @psc.kernel
+    def heavy(x: f32["n n"]) -> f32["n n"]:
+        y = x @ x
+        return np.sort(y, axis=0)
+
+    x = np.ones((200, 200), np.float32)
+    heavy(x)
+    with psc.profile(tmp_path) as found:
+        for _ in range(3):
+            np.asarray(heavy(x))
+    texts = {str(line): line for line in found.seconds}
+    (product,) = [line for text, line in texts.items() if "y = x @ x" in text]
+    assert found.seconds[product] > 0
+    assert found.calls[product] >= 3
+    assert found.bytes[product] >= 3 * x.nbytes
+    assert "y = x @ x" in found.table()
+    assert list(tmp_path.rglob("*.xplane.pb"))
+    assert list(tmp_path.rglob("*.trace.json.gz"))

@@ -1,4 +1,4 @@
-"""Where the first NaN or infinity of a program comes from, found by its NumPy meaning."""
+"""The search for the equation that makes a NaN or an infinity, by the NumPy meaning."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from typing import cast
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives.control import Call, Control
+from pscdsl._src.primitives.effects import Record, Text
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl.typing.array_types import paths, show_type
@@ -41,7 +42,8 @@ def show_equation(equation: Equation) -> str:
     outputs = ", ".join(f"{names.define(var)}: {var.type}" for var in equation.outputs)
     operands = " ".join(_atom(atom, names.define) for atom in equation.inputs)
     text = heading(equation.primitive, FunctionNames())
-    return " ".join(filter(None, (outputs, "=", text, operands)))
+    made = (outputs, "=") if outputs else ()
+    return " ".join([*made, text, *filter(None, [operands])])
 
 
 class FunctionNames:
@@ -160,6 +162,16 @@ def _(primitive: Call, names: FunctionNames) -> str:
     return f"call {names.of(primitive.function)}" + (f"[{sizes}]" if sizes else "")
 
 
+@heading.register
+def _(primitive: Text, names: FunctionNames) -> str:
+    return f"{primitive.label} {primitive.text!r}"
+
+
+@heading.register
+def _(primitive: Record, names: FunctionNames) -> str:
+    return f"{primitive.label} {primitive.named.name!r}"
+
+
 def groups(primitive: Primitive, inputs: Sequence[Atom]) -> list[tuple[str, Sequence[Atom]]]:
     """Return the operands after the heading, by purpose; regions show the others."""
     if not isinstance(primitive, Control) or isinstance(primitive, Call):
@@ -251,7 +263,8 @@ class _Text:
                 operands.append(" ".join(map(self.atom, atoms)))
         outputs = ", ".join(self.output(var) for var in equation.outputs)
         text = heading(primitive, self.functions)
-        yield indent + " ".join(filter(None, (outputs, "=", text, *operands)))
+        made = (outputs, "=") if outputs else ()
+        yield indent + " ".join([*made, text, *operands])
         for each in nested(primitive, inputs):
             yield from self.nested(each, indent + "  ")
 

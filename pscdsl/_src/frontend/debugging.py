@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.meanings import MEANINGS
-from pscdsl._src.primitives.effects import Check, Named, Print, Record, Text
+from pscdsl._src.primitives.effects import Check, Named, Print, Progress, Record, Text
 from pscdsl.typing.array_types import StaticType, leaves
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _PRINT: Final = "psc.debug.print"
 _VALUE: Final = "psc.debug.value"
 _CHECK: Final = "psc.check"
+_PROGRESS: Final = "psc.progress"
 
 
 def print_(here: Builder, text: AnyValue, /, *args: AnyValue, **kwargs: AnyValue) -> None:
@@ -52,6 +53,19 @@ def check(here: Builder, condition: AnyValue, text: AnyValue, /, **kwargs: AnyVa
     fields, operands = _fields(here, _CHECK, known, (), kwargs)
     span = here.program.span
     here.bind(Check(text=known, fields=fields, span=span), [*strong([found]), *operands])
+
+
+def progress(here: Builder, step: AnyValue, steps: AnyValue, label: AnyValue) -> None:
+    require_program(here, f"`{_PROGRESS}`")
+    operands: list[Value] = []
+    for name, x in (("step", step), ("steps", steps)):
+        found = leaf(here, x)
+        number = None if found is None else strong([found])[0]
+        if number is None or number.ndim or not number.dtype.is_integer:
+            problem = f"takes an integer for `{name}`, and {describe(x)} is none"
+            raise Failure(BadArguments(function=_PROGRESS, problem=problem))
+        operands.append(number)
+    here.bind(Progress(title=_known_text(_PROGRESS, label)), operands)
 
 
 def _known_text(function: str, text: AnyValue) -> str:
@@ -141,10 +155,12 @@ def _fields_of(text: str) -> Iterator[str]:
 
 def register() -> None:
     """Give the functions their names."""
-    for name, body in {
+    functions: dict[str, Callable[..., Any]] = {
         "pscdsl.debug.print": print_,
         "pscdsl.debug.value": value,
         "pscdsl.check": check,
-    }.items():
+        "pscdsl.progress": progress,
+    }
+    for name, body in functions.items():
         shown = name.replace("pscdsl", "psc", 1)
         MEANINGS[name] = StaticFunction(shown, completed(name, body))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.calls import boundary
 from pscdsl._src.primitives.effects import RECORDED
-from pscdsl._src.support.effects import COMPILED
+from pscdsl._src.support.effects import COMPILED, Kind
 from pscdsl.typing.array_types import Type
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def inspect(kernel: Kernel[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     """Return the result of a call and the values that it recorded."""
     leaves, types = kernel.arguments(args, kwargs)
     choice, sizes = kernel.matched(types)
-    kinds = COMPILED.kinds | {"value"}
+    kinds = COMPILED.kinds | frozenset[Kind]({"value"})
     specialisation = kernel.specialisation(choice, sizes, donate=(), effects=kinds)
     bound = kernel.bound_executable(specialisation, kernel.executable(specialisation), fills=True)
     values: dict[str, list[Any]] = {}

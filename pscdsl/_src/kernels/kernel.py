@@ -8,7 +8,7 @@ import operator
 import sys
 import types
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast, overload
 
@@ -34,6 +34,7 @@ if sys.version_info >= (3, 14):
 # kernel that is found on disk does not need it. Other local imports are of modules that few
 # programs need, or that are loaded with the first call.
 if TYPE_CHECKING:
+    from inspect import Signature as PythonSignature
     from pathlib import Path
 
     from pscdsl._src.artefacts.format import Target
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.captured_state import Watch
     from pscdsl._src.kernels.executables import CacheInfo
     from pscdsl._src.kernels.inspection import Inspection
+    from pscdsl._src.kernels.interpretation import Step
     from pscdsl._src.kernels.lowered import Compiled, Lowered
     from pscdsl._src.kernels.reading import Reading
     from pscdsl._src.kernels.warm_start import Start
@@ -63,7 +65,7 @@ Budget: TypeAlias = str | Sequence[str]
 _SIZE_BITS = 63
 PUBLIC = (
     "name signature writes functional check ir lower lower_for compile with_options cache_info "
-    "export to_jax"
+    "export to_jax inspect interpret"
 ).split()
 """The attributes of a kernel that are for users."""
 
@@ -512,6 +514,48 @@ class Kernel(Called[P, R]):
         return inspect(self, args, kwargs)
 
     @public
+    def interpret(
+        self,
+        *args: Any,
+        watcher: Callable[[Step], object] | None = None,
+        breakpoints: Collection[int] = (),
+        **kwargs: Any,
+    ) -> R:
+        """Return the result of a call, computed by NumPy, one equation after another.
+
+        Nothing is compiled, so that each step can be seen: where a NaN appears, or what a line
+        computes. It takes far longer than a call.
+
+        Args:
+            args: The arguments of the call.
+            watcher: It is called with each step: its `line` and `source`, its `operation` as in
+                `kernel.ir()`, and the arrays that are its `operands` and `results`.
+            breakpoints: Lines of the source; after each step of theirs, the debugger stops, where
+                `step` is that step.
+            kwargs: The arguments of the call by name.
+
+        Returns:
+            The result, as NumPy arrays.
+
+        Example:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> x = np.array([3, 4], np.float32)
+            >>> norm.interpret(x, watcher=lambda step: print(step.operation, step.results))
+            a: f32[n] = multiply b b (array([ 9., 16.], dtype=float32),)
+            a: f32 = reduce[kind=sum, axes=(0,)] b (array(25., dtype=float32),)
+            a: f32 = sqrt b (array(5., dtype=float32),)
+            array(5., dtype=float32)
+        """
+        from pscdsl._src.kernels.interpretation import interpret  # of few kernels
+
+        self.require_pure("interpreted")
+        instance = self._current.instance
+        result: R = interpret(self, instance, (args, kwargs), watcher, breakpoints)
+        return result
+
+    @public
     def to_jax(self) -> Callable[P, R]:
         """Return a function of jax arrays, for `jit`, `grad`, `vmap` and `scan` of jax.
 
@@ -634,12 +678,12 @@ class Kernel(Called[P, R]):
     # Calls.
 
     @property
-    def python_signature(self) -> inspect.Signature:
+    def python_signature(self) -> PythonSignature:
         """The parameters as Python has them."""
         return self._python_signature
 
     @functools.cached_property
-    def _python_signature(self) -> inspect.Signature:
+    def _python_signature(self) -> PythonSignature:
         if self._function is None:
             return self._current.python_signature
         if sys.version_info >= (3, 14):  # annotations may name unbound names

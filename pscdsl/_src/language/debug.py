@@ -3,7 +3,7 @@
     psc.debug.print("step {i}: loss {loss:.3f}", i=i, loss=loss)
     psc.check(np.all(x > 0), "x has {count} elements that are not positive", count=np.sum(x <= 0))
 
-Each is an effect with a type: it changes no result, it is kept under derivatives and batches, and
+Each is an effect with a type: it changes no result, it stays under derivatives and batches, and
 effects happen in the order of the source. `PSCDSL_CHECKS=off` compiles kernels without any.
 """
 
@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from pscdsl._src.language.declarations import declaring_bodies
-from pscdsl._src.primitives.effects import RECORDED, CheckFailed
-from pscdsl._src.support.effects import CHECKS, COMPILED, RuntimeCheck, known_check
-from pscdsl.typing.array_types import NoneType
+from pscdsl._src.primitives.effects import CheckFailed
+from pscdsl._src.support.effects import CHECKS, COMPILED, Kind, RuntimeCheck, known_check
+from pscdsl._src.support.progress import BARS
 
 # Which effects are compiled.
 
@@ -43,7 +43,10 @@ def checks(*names: RuntimeCheck) -> Generator[None]:
         ...     psc.kernel(lambda x: np.log(x))(np.float32(-1))  # doctest: +SKIP
     """
     before = COMPILED.kinds
-    COMPILED.become(before | {known_check(name, "psc.debug.checks") for name in names or CHECKS})
+    COMPILED.become(
+        before
+        | frozenset[Kind]([known_check(name, "psc.debug.checks") for name in names or CHECKS])
+    )
     try:
         yield
     finally:
@@ -104,9 +107,7 @@ def value(name: str, x: T) -> T:
         >>> norm.inspect(np.array([3, 4], np.float32)).values["squares"]
         [array([ 9., 16.], dtype=float32)]
     """
-    take = RECORDED.get(None)
-    if take is not None:
-        take(name, NoneType(), [x])
+    del name  # nothing listens outside of kernels
     return x
 
 
@@ -135,6 +136,30 @@ def check(condition: Any, text: str = "the condition is false", /, **kwargs: Any
     """
     if not np.all(np.asarray(condition)):
         raise CheckFailed(text.format(**{key: _scalar(x) for key, x in kwargs.items()}))
+
+
+@declaring_bodies("pscdsl")
+def progress(step: Any, steps: Any, label: str = "steps") -> None:
+    """Draw a bar for a loop, in a terminal or a notebook.
+
+    The host is called about a hundred times, however many steps there are.
+
+    Args:
+        step: The number of the step, from 0 on.
+        steps: How many there are.
+        label: The text before the bar, known while checking; loops with bars at the same time
+            have different ones.
+
+    Example:
+        >>> @psc.kernel
+        ... def halved(x: f32) -> f32:
+        ...     def body(i: i32, x: f32) -> f32:
+        ...         psc.progress(i, 1000, "halving")
+        ...         return x / 2
+        ...
+        ...     return psc.fori_loop(0, 1000, body, x)
+    """
+    BARS.update(label, int(step) + 1, int(steps))
 
 
 def _scalar(x: Any) -> Any:

@@ -21,6 +21,7 @@ from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.ir.program import Block, Equation, Function, effects_in, mapped, rebuilt
 from pscdsl._src.support.effects import Kind
+from pscdsl._src.support.progress import BARS
 from pscdsl._src.support.tracebacks import UsersError
 from pscdsl.typing.array_types import (
     ArrayType,
@@ -98,7 +99,7 @@ def effects_of(function: Function) -> tuple[Effect, ...]:
 
 
 def without_effects(function: Function, kept: Collection[Kind] = ()) -> Function:
-    """Return a function without its effects, but for those of some kinds."""
+    """Return a function without its effects, except those of some kinds."""
     if all(effect.kind in kept for effect in effects_of(function)):
         return function
     blocks: dict[Block, Block] = {}
@@ -231,6 +232,10 @@ class CheckFailed(UsersError, AssertionError):
     __module__ = "pscdsl"
 
 
+_UPDATES: Final = 100
+"""About how often a bar is drawn anew."""
+
+
 @dataclass(frozen=True)
 class Check(Text, name="check"):
     """A condition, the first operand, that is to hold; the text says what is wrong otherwise."""
@@ -246,6 +251,34 @@ class Check(Text, name="check"):
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         hlo.host_call(self, operands, unless=operands[0])
+        return ()
+
+
+@dataclass(frozen=True)
+class Progress(Effect, name="progress"):
+    """A bar for a loop; operands: the number of the step, from 0 on, and how many there are.
+
+    The host is called about a hundred times, however many steps there are.
+    """
+
+    kind = "progress"
+
+    title: str = ""
+
+    def run(self, *operands: NDArray) -> None:
+        step, steps = map(int, operands)
+        BARS.update(self.title, step + 1, steps)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        number = inputs[0].with_dtype(I64)
+        step, steps = [hlo.convert(x, number) for x in operands]
+        one = hlo.full(1, number)
+        every = hlo.binary("divide", steps, hlo.full(_UPDATES, number))
+        every = hlo.binary("maximum", every, one)
+        due = hlo.compare("EQ", hlo.binary("remainder", step, every), hlo.full(0, number))
+        last = hlo.compare("EQ", step, hlo.binary("subtract", steps, one))
+        waits = hlo.unary("not", hlo.binary("or", due, last))
+        hlo.host_call(self, (step, steps), unless=waits)
         return ()
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 RuntimeCheck: TypeAlias = Literal["nan", "inf", "index"]
-Kind: TypeAlias = Literal["print", "value", "check"] | RuntimeCheck
+Kind: TypeAlias = Literal["print", "value", "check", "progress"] | RuntimeCheck
 
 VARIABLE: Final = "PSCDSL_CHECKS"
-DEFAULT: Final[frozenset[Kind]] = frozenset({"print", "check"})
+DEFAULT: Final[frozenset[Kind]] = frozenset({"print", "check", "progress"})
 CHECKS: Final[tuple[RuntimeCheck, ...]] = ("nan", "inf", "index")
 
 
@@ -34,7 +34,7 @@ def _from_environment() -> frozenset[Kind]:
     names = [name.strip() for name in given.split(",") if name.strip()]
     if names == ["off"]:
         return frozenset()
-    return DEFAULT | frozenset(known_check(name, VARIABLE) for name in names)
+    return DEFAULT | frozenset[Kind]([known_check(name, VARIABLE) for name in names])
 
 
 def known_check(name: str, where: str) -> RuntimeCheck:

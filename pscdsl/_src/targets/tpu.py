@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from pscdsl._src.primitives.effects import Check, InRange, NoInfinity, NoNan, Print, Record
+from pscdsl._src.primitives.effects import (
+    Check,
+    InRange,
+    NoInfinity,
+    NoNan,
+    Print,
+    Progress,
+    Record,
+)
 from pscdsl._src.primitives.factorisations import Lu, Qr
 from pscdsl._src.primitives.indexing import Scatter
 from pscdsl._src.primitives.spectra import Eig, Eigh, Svd
@@ -19,6 +27,6 @@ TPU: Final = Target(
     rewrites={Scatter: (last_update,)},
     missing={
         **dict.fromkeys((Lu, Qr, Eigh, Eig, Svd), _INSTEAD),
-        **dict.fromkeys((Print, Record, Check, InRange, NoNan, NoInfinity), _WITHOUT),
+        **dict.fromkeys((Print, Progress, Record, Check, InRange, NoNan, NoInfinity), _WITHOUT),
     },
 )
