@@ -270,9 +270,11 @@ OWN_TESTS = {
 """What makes functions of functions, with tests of its own."""
 ABOUT_KERNELS = {
     *("kernel", "compile_all", "load", "stand_in", "pure", "primitive", "from_dlpack", "devices"),
-    "register_translation_rule",
+    *("register_translation_rule", "profile"),
 }
 """What makes or loads kernels, or says what they may call: it stands outside of them anyway."""
+EFFECTS = {"check", "progress"}
+"""What has no result; its tests are in `test_effects`."""
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -306,7 +308,7 @@ def test_every_public_function_has_a_row() -> None:
         for alias in node.names
     }
     functions = {name for name in names if inspect.isfunction(getattr(psc, name))}
-    assert functions == {*ROWS, *OWN_TESTS, *ABOUT_KERNELS}
+    assert functions == {*ROWS, *OWN_TESTS, *ABOUT_KERNELS, *EFFECTS}
 
 
 DRAWS: dict[str, tuple[Any, ...]] = {
