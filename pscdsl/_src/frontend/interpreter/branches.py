@@ -87,7 +87,7 @@ class Return:
 
     __slots__ = ("node", "value")
 
-    def __init__(self, value: Binding, node: ast.AST) -> None:
+    def __init__(self, value: Place, node: ast.AST) -> None:
         self.value = value
         self.node = node
 
@@ -111,7 +111,7 @@ class Maybe:
 
     __slots__ = ("code", "kinds", "node", "value")
 
-    def __init__(self, code: Value, kinds: frozenset[int], value: Binding, node: ast.AST) -> None:
+    def __init__(self, code: Value, kinds: frozenset[int], value: Place, node: ast.AST) -> None:
         self.code = code
         self.kinds = kinds
         """The possible codes."""
@@ -149,7 +149,7 @@ def kinds_of(outcome: Outcome | Gives) -> frozenset[int]:
             return outcome.kinds
 
 
-def of_kind(kinds: frozenset[int], code: Value | None, value: Binding, node: ast.AST) -> Outcome:
+def of_kind(kinds: frozenset[int], code: Value | None, value: Place, node: ast.AST) -> Outcome:
     """Return the outcome with these codes."""
     if len(kinds) > 1:
         assert code is not None
@@ -689,7 +689,7 @@ def silence(session: Session, container: Container) -> None:
                 frame.names[name] = POISON
 
 
-def _value_of(outcome: Outcome | Gives) -> Binding:
+def _value_of(outcome: Outcome | Gives) -> Place:
     """Return the value of an expression in a branch, or of a `return`."""
     assert isinstance(outcome, Gives | Return | Maybe)
     return outcome.value

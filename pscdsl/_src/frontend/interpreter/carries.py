@@ -285,7 +285,7 @@ class Carry:
     kinds: frozenset[int] = frozenset((ON,))
     """The codes of an outcome after a step."""
     returned: list[Leaf] = field(default_factory=list[Leaf])
-    returned_form: Binding | Missing = MISSING
+    returned_form: Place | Missing = MISSING
     returned_tree: Type = NONE
 
     @property

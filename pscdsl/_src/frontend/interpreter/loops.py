@@ -15,7 +15,7 @@ import ast
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from pscdsl._src.frontend.interpreter.branches import (
     ON,
@@ -41,7 +41,7 @@ from pscdsl._src.frontend.interpreter.carries import (
 )
 from pscdsl._src.frontend.interpreter.containers import Container, same_order
 from pscdsl._src.frontend.interpreter.counters import depends_on_counter, new_counter
-from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Frame, Session, Unjoined
+from pscdsl._src.frontend.interpreter.frames import BLOCK_STEPS, Binding, Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.functions import number_of_steps
 from pscdsl._src.frontend.interpreter.iteration import Count, Long, Position
 from pscdsl._src.frontend.interpreter.loop_lists import (
@@ -72,6 +72,7 @@ from pscdsl._src.frontend.trees import Attempt, at, flatten
 from pscdsl._src.frontend.values import (
     POISON,
     Array,
+    Place,
     Poison,
     Poisoned,
     describe,
@@ -82,10 +83,7 @@ from pscdsl._src.ir.program import Atom, Block, Var
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.while_loop import While
-from pscdsl.typing.array_types import (
-    ArrayType,
-    same_structure,
-)
+from pscdsl.typing.array_types import ArrayType, Type, same_structure
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, LoopChangesType, UnboundAfterLoop
 from pscdsl.typing.counters import Counter, InLoop, in_loop
@@ -119,12 +117,8 @@ class Again(Exception):
     """A round learnt something: the body is elaborated again."""
 
 
-def _sized(value: Any) -> str:
-    return sized(value) if is_sequence(value) or is_dict(value) else describe(value)
-
-
-def _cells_of(value: Any) -> list[Cell]:
-    return [cell for each in located_in(value) for cell in each.cells()]
+def _cells_of(value: Binding | Missing) -> list[Cell]:
+    return [cell for located in located_in(value) for cell in located.cells()]
 
 
 _GROWING: Final = (
@@ -498,16 +492,17 @@ class Rolled:
         """Return whether the number of steps is known and all of them are executed."""
         return not (self.count is None or isinstance(self.count, Value) or self.carry.exits)
 
-    def _another_length(self, name: str, before: Any, after: str) -> Failure:
+    def _another_length(self, name: str, value: Binding | Missing, after: str) -> Failure:
+        before = sized(value) if is_sequence(value) or is_dict(value) else describe(value)
         why = "each step changes how many items there are"
         rewrite = (
             "one loop over an array or a `range`, without `break`, may append to a list that it "
             "does not read; else store into an array, `np.zeros(…)`"
         )
         return Failure(
-            LoopChangesType(
-                name=name, before=_sized(before), after=after, why=why, rewrite=rewrite
-            ).at(self._span)
+            LoopChangesType(name=name, before=before, after=after, why=why, rewrite=rewrite).at(
+                self._span
+            )
         )
 
     def _items(self, wanted: dict[int, DType]) -> list[Value]:
@@ -591,7 +586,7 @@ class Rolled:
         if not slot.owned:
             self._share(before, self._snapshot(key[1]))
 
-    def _share(self, value: Any, why: Frozen, name: str = "") -> bool:
+    def _share(self, value: Binding | Missing, why: Frozen, name: str = "") -> bool:
         """Freeze the cells from before the loop that a value shows; return whether any is new.
 
         A `name` that each step binds before it reads it can show these cells only after the loop.
@@ -611,7 +606,7 @@ class Rolled:
                 new = True
         return new
 
-    def _carry_out(self, key: Key, value: Any) -> bool:
+    def _carry_out(self, key: Key, value: Binding | Missing) -> bool:
         """Carry a name that only the body binds, if it is read later, and a step is certain."""
         if isinstance(value, Missing | Poison | Unjoined) or not self.read_later(key[1]):
             return False
@@ -704,7 +699,9 @@ class Rolled:
             elif isinstance(end, Value) and leaf.dtype is not None:
                 program.want(end, leaf.dtype)
 
-    def _changed(self, name: str, before: Any, after: Any, why: str = "") -> Diagnostic:
+    def _changed(
+        self, name: str, before: Type | str, after: Type | str, why: str = ""
+    ) -> Diagnostic:
         return LoopChangesType(
             name=name if "`" in name else f"`{name}`",
             before=str(before),
@@ -714,7 +711,7 @@ class Rolled:
             span=self._span,
         )
 
-    def _grows(self, before: Any, after: Any) -> bool:
+    def _grows(self, before: Type | str, after: Type | str) -> bool:
         """Return whether a step makes an array longer."""
         if not isinstance(before, ArrayType) or not isinstance(after, ArrayType):
             return False
@@ -903,7 +900,7 @@ class Rolled:
         if not self.carry.exits:
             return None
         code, _ = next(remaining), next(at_end)
-        value: Any = None
+        value: Place = None
         if not isinstance(self.carry.returned_form, Missing):
             frozen = self._snapshot("what is returned")
             returned = [after(leaf) for leaf in self.carry.returned]

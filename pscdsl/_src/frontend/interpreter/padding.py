@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pscdsl._src.frontend.interpreter.counters import depends_on_counter
 from pscdsl._src.interpreters.replay import append
@@ -50,7 +50,6 @@ from pscdsl.typing.counters import Counter, InLoop, bound, counters_in
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, maximum
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
-from pscdsl.typing.python_containers import is_sequence
 
 
 def padded(
@@ -77,26 +76,32 @@ def padded(
     return made, taken
 
 
-def names_counters(thing: Any) -> bool:
+Part: TypeAlias = "Size | ArrayType | Sequence[Part] | Block | Function | Primitive"
+"""A part of a program that may name a counter."""
+
+
+def names_counters(part: Part) -> bool:
     """Return whether a size, a type, a primitive, a block or a function names a counter."""
-    if isinstance(thing, Dim):
-        return bool(counters_in(thing))
-    if isinstance(thing, ArrayType):
-        return any(isinstance(size, Dim) and counters_in(size) for size in thing.shape)
-    if is_sequence(thing):
-        return any(map(names_counters, thing))
-    if isinstance(thing, Block):
-        return any(names_counters(var.type) for var in thing.params) or any(
-            names_counters(equation.primitive)
-            or any(names_counters(var.type) for var in equation.outputs)
-            for equation in thing.equations
-        )
-    if isinstance(thing, Function):
-        return names_counters(thing.body)
-    if isinstance(thing, Primitive) and is_dataclass(thing):
-        own = (getattr(thing, field.name) for field in fields(thing))
-        return any(names_counters(each) for each in own if not isinstance(each, Block | Function))
-    return False
+    match part:
+        case Dim():
+            return bool(counters_in(part))
+        case ArrayType():
+            return any(isinstance(size, Dim) and counters_in(size) for size in part.shape)
+        case list() | tuple():
+            return any(map(names_counters, part))
+        case Block():
+            return any(names_counters(var.type) for var in part.params) or any(
+                names_counters(equation.primitive)
+                or any(names_counters(var.type) for var in equation.outputs)
+                for equation in part.equations
+            )
+        case Function():
+            return names_counters(part.body)
+        case Primitive() if is_dataclass(part):
+            own = (getattr(part, field.name) for field in fields(part))
+            return any(names_counters(x) for x in own if not isinstance(x, Block | Function))
+        case _:
+            return False
 
 
 class _BlockWriter:
@@ -217,18 +222,13 @@ class _BlockWriter:
         }
         found, *others = [self.number(each, dtype) for each in factor.args]
         for other in others:
-            found = self._applied(primitives[factor.kind], found, other)
+            found = primitives[factor.kind](found, other)
+            assert isinstance(found, Value)
         return found
 
-    def _applied(self, function: Any, left: Value, right: Value) -> Value:
-        result = function(left, right)
-        assert isinstance(result, Value)
-        return result
-
-    def bind(self, primitive: Any, *operands: Value) -> Value:
+    def bind(self, primitive: Primitive, *operands: Value) -> Value:
         """Append an equation, and return its only result."""
-        found: Value = self.here.bind(primitive, operands)[0]
-        return found
+        return self.here.bind(primitive, operands)[0]
 
     # Arrays with their capacities, valid elements first.
 

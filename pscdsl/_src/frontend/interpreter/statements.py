@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.definitions import Excluded
@@ -59,8 +59,11 @@ from pscdsl._src.frontend.purity import range_length
 from pscdsl._src.frontend.text.source import FunctionNode, targets
 from pscdsl._src.frontend.values import (
     POISON,
+    AnyValue,
     Applicable,
+    Array,
     External,
+    Place,
     Poison,
     Poisoned,
     Undecided,
@@ -128,15 +131,15 @@ def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr |
         check = f"assert {_line(frame, test)}"
         raise _of_values(frame, test, value, "`assert`", check)
     value = operators.static_truth(value, operators.decider(frame))
-    _require(frame, node, value, text if isinstance(text, str) else "")
+    _require(frame, node, value, text)
 
 
-def _message(frame: Frame, msg: ast.expr) -> Any:
+def _message(frame: Frame, msg: ast.expr) -> str:
     """Return the message of an `assert`; it is evaluated only on failure, and changes nothing."""
     state = State(frame.session)
     text = read(frame, msg)
     state.restore()
-    return text
+    return text if isinstance(text, str) else ""
 
 
 def check_guard(frame: Frame, node: ast.If) -> bool:
@@ -185,7 +188,7 @@ def _line(frame: Frame, node: ast.AST) -> str:
     return " ".join(frame.source.text_of(node).split())
 
 
-def _of_values(frame: Frame, test: ast.expr, value: Any, construct: str, check: str) -> Failure:
+def _of_values(frame: Frame, test: ast.expr, value: Array, construct: str, check: str) -> Failure:
     """Return the refusal of a check of computed values, with the check that the caller can make."""
     if _of_arguments(frame, test):
         assert frame.closure is not None
@@ -250,10 +253,11 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
         raise Failure(finding)
 
 
+T = TypeVar("T")
 Handler = Callable[..., Outcome]
 
 
-def run_body(frame: Frame, node: FunctionNode) -> Any:
+def run_body(frame: Frame, node: FunctionNode) -> Place:
     """Elaborate a function's body in a frame with its parameters bound."""
     if isinstance(node, ast.Lambda):
         frame.returned = frame.source.span(node.body)
@@ -362,13 +366,13 @@ def _head(frame: Frame, statement: ast.stmt) -> Span:
     keyword = _KEYWORDS.get(type(statement))
     if keyword is not None:
         return span.head(len(keyword))
-    if isinstance(statement, ast.With):
-        return frame.span(statement.items[0].context_expr)
-    if isinstance(statement, ast.For):
-        return frame.span(statement.iter)
-    if isinstance(statement, ast.While | ast.If):
-        return frame.span(statement.test)
-    return span
+    match statement:
+        case ast.With(items=[ast.withitem(context_expr=head), *_]):
+            return frame.span(head)
+        case ast.For(iter=head) | ast.While(test=head) | ast.If(test=head):
+            return frame.span(head)
+        case _:
+            return span
 
 
 def _assign(frame: Frame, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> Outcome:
@@ -495,7 +499,7 @@ def _match(
     if isinstance(value, Poison):
         raise Poisoned
     for case in cases:
-        names: dict[str, Any] = {}
+        names: matching.Names = {}
         if not matching.fits(frame, case.pattern, value, names):
             continue
         for name, found in names.items():
@@ -554,7 +558,7 @@ def _for(
         return _unrolled_in_doubt(frame, target, body)
     with unrolling(frame, frame.span(node).head(len("for")), items):
         if counted is not None:
-            outcome = _unrolled(frame, node, target, list(items), body, counted.item)
+            outcome = _unrolled(frame, node, target, counted.few or (), body, counted.item)
         else:
             outcome = _through(frame, node, target, source, items, body)
     return after_loop(frame, node, outcome, last)
@@ -564,21 +568,21 @@ def _through(
     frame: Frame,
     node: ast.For,
     target: ast.expr,
-    source: Any,
-    items: Sequence[Any],
+    source: Place,
+    items: Sequence[Place],
     body: list[ast.stmt],
 ) -> Outcome:
     """Run a loop over known items; the body may change only items that were already visited."""
     with walking(frame.session, source) as at:
 
-        def item(pair: tuple[int, Any]) -> Any:
+        def item(pair: tuple[int, Place]) -> Place:
             at(pair[0])
             return pair[1]
 
         return _unrolled(frame, node, target, [*enumerate(items)], body, item)
 
 
-def _counted(frame: Frame, node: ast.For, source: Any) -> Iterated | None:
+def _counted(frame: Frame, node: ast.For, source: Place) -> Iterated | None:
     """Return the iterable of a loop that counts its steps; None for known items."""
     if frame.program is None:
         return None
@@ -711,18 +715,18 @@ def _unrolled(
     frame: Frame,
     node: ast.stmt,
     target: ast.expr,
-    items: Sequence[Any],
+    items: Sequence[T],
     body: Sequence[ast.stmt],
-    item: Callable[[Any], Any] | None = None,
+    item: Callable[[T], Place],
 ) -> Outcome:
     """Run the steps of a loop in order, up to one that leaves it.
 
     `item` converts an item when its step begins.
     """
-    for place, each in enumerate(items):
+    for place, step in enumerate(items):
         frame.session.next_step()
         frame.here(target)
-        assign(frame, target, each if item is None else item(each))
+        assign(frame, target, item(step))
         outcome = after_step(frame, run(frame, body))
         if isinstance(outcome, Maybe) and ON in outcome.kinds:
             rest = items[place + 1 :]
@@ -912,7 +916,7 @@ def _function(
 ) -> Outcome:
     del args, body, returns  # `closure` and the annotations read them
     decorators = [(each, evaluate(frame, each)) for each in decorator_list]
-    value: Any = closure(frame, node, name)
+    value: AnyValue = closure(frame, node, name)
     if not frame.source.postpones_annotations():
         for each in evaluated_annotations(node):
             require_plain_type(frame, each)
