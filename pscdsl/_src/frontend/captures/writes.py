@@ -304,9 +304,9 @@ class _WriteIndex:
                     self._add(ref, BIND, node)
 
     def _store(self, node: ast.Attribute | ast.Subscript) -> None:
-        above = self._parents.get(node)
-        kinds = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete
-        statement = above if isinstance(above, kinds) else node
+        statement = self._parents.get(node)
+        if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+            statement = node
         if isinstance(node, ast.Attribute):
             self._bind(self._names.refs(node.value), node.attr, statement)
         elif namespace := self._names.namespace(node.value):

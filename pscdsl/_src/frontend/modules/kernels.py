@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.frontend.annotations import renamed, spec_of, static_spec
 from pscdsl._src.frontend.definitions import Definition, Excluded
@@ -18,6 +18,7 @@ from pscdsl._src.frontend.interpreter.statements import run
 from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import StaticModule, decorator_name
 from pscdsl._src.frontend.purity import holds_arrays, is_mutable
+from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.text.source import (
     FunctionStatement,
     Source,
@@ -25,6 +26,7 @@ from pscdsl._src.frontend.text.source import (
     heading,
     named_parameters,
     statements,
+    stores,
     targets,
 )
 from pscdsl._src.frontend.transformations.derived import (
@@ -34,7 +36,7 @@ from pscdsl._src.frontend.transformations.derived import (
 )
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
-from pscdsl._src.frontend.values import External, Poison, Poisoned, is_traced
+from pscdsl._src.frontend.values import AnyValue, External, Poison, Poisoned, is_traced
 from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.language.writes import named
 from pscdsl._src.primitives import elementwise as e
@@ -108,7 +110,7 @@ def _methods(cls: RecordClass, statement: ast.ClassDef) -> Iterator[tuple[str, D
 
 
 def _kernel(
-    module: StaticModule, name: str, statement: ast.stmt, value: Any
+    module: StaticModule, name: str, statement: ast.stmt, value: AnyValue
 ) -> Iterator[tuple[str, Definition]]:
     """Yield the kernel that a statement binds a name to, if it is one."""
     value = definition_in(value)
@@ -134,28 +136,32 @@ def _made(module: StaticModule, name: str, statement: ast.stmt) -> MadeTransform
         return MadeTransformation(
             name, source, source.span(statement.decorator_list[0]), own.head(len(name))
         )
-    targets = (
-        node
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
-    )
     value = _made_by(name, statement)
-    place = next((source.span(node) for node in targets), span)
+    place = next(map(source.span, stores(statement, name)), span)
     return MadeTransformation(name, source, span if value is None else source.span(value), place)
 
 
 def _made_by(name: str, statement: ast.stmt) -> ast.expr | None:
     """Return the expression that an assignment gives to a name; one item of a tuple, if known."""
-    if not isinstance(statement, Assignment) or statement.value is None:
-        return None
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    for target in targets:
-        pair = target, statement.value
-        if isinstance(pair[0], ast.Tuple | ast.List) and isinstance(pair[1], ast.Tuple | ast.List):
-            for item, value in zip(pair[0].elts, pair[1].elts, strict=False):
-                if isinstance(item, ast.Name) and item.id == name:
-                    return value
-    return statement.value
+    match statement:
+        case ast.Assign(targets=targets, value=made):
+            pass
+        case ast.AnnAssign(target=target, value=ast.expr() as made):
+            targets = [target]
+        case _:
+            return None
+    for bound in targets:
+        match bound, made:
+            case (
+                (ast.Tuple(elts=names) | ast.List(elts=names)),
+                (ast.Tuple(elts=values) | ast.List(elts=values)),
+            ):
+                for item, value in zip(names, values, strict=False):
+                    if isinstance(item, ast.Name) and item.id == name:
+                        return value
+            case _:
+                pass
+    return made
 
 
 def _failed_kernel(module: StaticModule, made_by: ast.expr | None) -> Sequence[Diagnostic]:
@@ -200,13 +206,16 @@ def misused_decorators(module: StaticModule) -> Iterator[Diagnostic]:
 def _is_ours(module: StaticModule, name: str) -> bool:
     """Return whether a module-level name is our package, or something imported from it."""
     for _, statement in module.bindings().get(name, ()):
-        if isinstance(statement, ast.Import):
-            return any(
-                alias.name == "pscdsl" and (alias.asname or alias.name) == name
-                for alias in statement.names
-            )
-        if isinstance(statement, ast.ImportFrom):
-            return statement.module == "pscdsl" and not statement.level
+        match statement:
+            case ast.Import(names=names):
+                bound = [each.asname or each.name for each in names if each.name == "pscdsl"]
+                return name in bound
+            case ast.ImportFrom(module="pscdsl", level=0):
+                return True
+            case ast.ImportFrom():
+                return False
+            case _:
+                pass
     return False
 
 
@@ -306,18 +315,16 @@ def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
     """Yield the functions and methods of a module that use a name imported from jax."""
     if "jax" not in source.searched:
         return
-    tree = source.tree
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {
         alias.asname or alias.name.partition(".")[0]
-        for node in imports
+        for node in uses(source).imports
         for alias in node.names
         if (getattr(node, "module", "") or alias.name).partition(".")[0] == "jax"
         and not getattr(node, "level", 0)
     }
     if not names:
         return
-    waiting = [*statements(tree.body)]
+    waiting = [*statements(source.tree.body)]
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, ast.ClassDef):
@@ -411,14 +418,16 @@ class MadeDefinition(Definition):
         made.writes = self.writes
         return made
 
-    def _run(self, session: Session, arguments: dict[str, Any]) -> Any:
+    def _run(self, session: Session, arguments: dict[str, AnyValue]) -> AnyValue:
         around = self.around
         function = around.function
         frame = Frame(session, function.source, function.scope, None, None, function)
         for parameter in around.parameters:
             value = arguments.pop(parameter.name)
-            name = around.names[parameter.name]
-            frame.names[name] = _number(value) if parameter.name in around.numbers else value
+            if parameter.name in around.numbers:
+                assert isinstance(value, Value)
+                value = _number(value)
+            frame.names[around.names[parameter.name]] = value
         session.root = function  # its assertions are assumed, as in a kernel
         run(frame, around.statements)
         for finding in session.findings:
@@ -460,7 +469,7 @@ def _number(value: Value) -> Weak:
 
 
 def made_kernel(
-    function: Any, node: FunctionStatement, kernels: Collection[ast.AST]
+    function: AnyValue, node: FunctionStatement, kernels: Collection[ast.AST]
 ) -> MadeDefinition:
     """Return the kernel that a function makes; NotKnown if it depends on more than parameters.
 
@@ -542,11 +551,14 @@ def _constants(function: Closure, statements: Sequence[ast.stmt]) -> Iterator[st
     """Yield the names that are bound to results of `psc.constant`."""
     frame = function.annotation_frame()
     for statement in statements:
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            if not all(isinstance(given, ast.Name) for given in statement.value.args):
-                continue
-            if getattr(evaluate(frame, statement.value.func), "name", "") == "psc.constant":
-                yield from (name.id for name in statement.targets if isinstance(name, ast.Name))
+        match statement:
+            case ast.Assign(targets=bound, value=ast.Call(func=made_by, args=arguments)) if all(
+                isinstance(argument, ast.Name) for argument in arguments
+            ):
+                if getattr(evaluate(frame, made_by), "name", "") == "psc.constant":
+                    yield from (name.id for name in bound if isinstance(name, ast.Name))
+            case _:
+                pass
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -611,18 +623,17 @@ def _followed(
 
 def _is_made_constant(name: str, bindings: Sequence[ast.AST]) -> bool:
     """Return whether a parameter is bound only once more, as in `w = psc.constant(w)`."""
-    given, made = bindings[0], bindings[-1]
-    return (
-        len(bindings) == 2
-        and isinstance(given, ast.arg)
-        and isinstance(made, ast.Assign)
-        and len(made.targets) == 1
-        and isinstance(made.targets[0], ast.Name)
-        and isinstance(made.value, ast.Call)
-        and ast.unparse(made.value.func).endswith("constant")
-        and [ast.unparse(argument) for argument in made.value.args] == [name]
-        and not made.value.keywords
-    )
+    match bindings:
+        case [
+            ast.arg(),
+            ast.Assign(
+                targets=[ast.Name()],
+                value=ast.Call(func=function, args=[ast.Name(id=given)], keywords=[]),
+            ),
+        ]:
+            return given == name and ast.unparse(function).endswith("constant")
+        case _:
+            return False
 
 
 def _parameter(function: Closure, node: ast.arg, taken: Container[str]) -> tuple[Parameter, bool]:
