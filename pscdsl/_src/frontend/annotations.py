@@ -7,18 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
-from typing import Any
 
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.known_numbers import SAMPLES
+from pscdsl._src.frontend.text.source import items, subscripted
 from pscdsl._src.frontend.values import (
-    POISON,
     PYTHON_DTYPES,
     Alias,
+    AnyValue,
     EnumMember,
+    Here,
     Marker,
+    Poison,
     Poisoned,
     StaticFunction,
     describe,
@@ -88,7 +90,7 @@ def type_parameter(name: str) -> TypeVariable:
     return TypeVariable(name, problem="it is a type parameter, whose bound is not read")
 
 
-def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
+def bounded_by(name: str, head: AnyValue, inside: AnyValue) -> TypeVariable:
     """Return the variable with the bound `head`, or `head[inside]`."""
     if not name.isidentifier():
         return TypeVariable(name, problem="its name is no identifier")
@@ -102,16 +104,21 @@ def bounded_by(name: str, head: Any, inside: Any) -> TypeVariable:
 
 
 def type_variable(
-    here: Any, name: Any, *constraints: Any, bound: Any = None, **options: Any
+    here: Here,
+    name: AnyValue,
+    *constraints: AnyValue,
+    bound: AnyValue = None,
+    **options: AnyValue,
 ) -> TypeVariable:
     """Return the type variable that `TypeVar(…)` creates."""
     del here, options
     if constraints:
         return TypeVariable(str(name), problem="it has constraints, and no bound")
-    if isinstance(bound, Alias) and isinstance(bound.node, ast.Subscript):
-        inside = evaluate(bound.frame, bound.node.slice)
-        return bounded_by(str(name), bound.head, inside)
-    return bounded_by(str(name), bound, None)
+    match bound:
+        case Alias(head=head, frame=frame, node=ast.Subscript(slice=index)):
+            return bounded_by(str(name), head, evaluate(frame, index))
+        case _:
+            return bounded_by(str(name), bound, None)
 
 
 MEANINGS["typing.TypeVar"] = StaticFunction("typing.TypeVar", type_variable)
@@ -161,74 +168,68 @@ def spec_of(frame: Frame, node: ast.expr) -> Spec:
 
 
 def _spec(frame: Frame, node: ast.expr) -> Spec:
-    if isinstance(node, ast.Constant):
-        if node.value is None:
+    match node:
+        case ast.Constant(value=None):
             return NoneSpec()
-        if isinstance(node.value, str):
+        case ast.Constant(value=str()):
             return _spec(frame, _parsed(node))
-    if isinstance(node, ast.Subscript):
-        head = evaluate(frame, node.value)
-        if head is POISON:
-            raise Poisoned
-        foreign = isinstance(head, Marker) and head.name.startswith("jaxtyping.")
-        return _subscript(frame, node, _element(head), foreign)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _union(frame, node, [node.left, node.right])
-    value = _element(evaluate(frame, node))
-    if value is POISON:
-        raise Poisoned
+        case ast.Subscript():
+            return _subscript(frame, node)
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _union(frame, node, [left, right])
+        case _:
+            pass
     span = frame.span(node)
-    if isinstance(value, DType | DTypeClass):
-        return ArraySpec(value, (), span)
-    if isinstance(value, RecordClass) and value.kind == "namespace":
-        reason = f"`{value.title}` is not a record"
-        raise _bad(node, frame, reason, "derive it from `psc.Record`, with a type for each field")
-    if isinstance(value, RecordClass):
-        if value.variables:
+    match value := _element(evaluate(frame, node)):
+        case Poison():
+            raise Poisoned
+        case DType() | DTypeClass():
+            return ArraySpec(value, (), span)
+        case RecordClass(kind="namespace"):
+            reason = f"`{value.title}` is not a record"
+            rewrite = "derive it from `psc.Record`, with a type for each field"
+        case RecordClass(variables=()):
+            return class_spec(value, ())
+        case RecordClass():
             reason = f"`{value.title}` is generic in {', '.join(value.variables)}"
-            raise _bad(node, frame, reason, f"say for what: `{value.title}[…]`")
-        return class_spec(value, ())
-    if isinstance(value, TypeVariable):
-        if value.problem:
-            rewrite = f'{value.name} = TypeVar("{value.name}", bound=psc.Tree)'
-            raise _bad(node, frame, value.problem, rewrite)
-        return value.spec(span)
-    if isinstance(value, Alias):
-        return spec_of(value.frame, value.node)
-    if isinstance(value, Marker) and value == TREE:
-        return TreeSpec("", shown="Tree", bounded=True, span=span)
-    if isinstance(value, Marker) and value.name == "typing.Self":
-        own: Spec | None = frame.session.own_class()
-        if own is None:
-            reason = "it stands in no method of a record"
-            raise _bad(node, frame, reason, "name the type")
-        return own
-    if isinstance(value, Marker) and value.name == "jaxtyping.Scalar":
-        return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
-    if isinstance(value, Marker) and value.name in PYTHON_DTYPES:
-        return ArraySpec(PYTHON_DTYPES[value.name], (), span, value.name.removeprefix("builtins."))
-    if isinstance(value, Marker) and value.name == "numpy.ndarray":
-        raise _bad(
-            node, frame, "`np.ndarray` says neither dtype nor shape", 'for instance `f32["n d"]`'
-        )
-    rewrite = _COLLECTIONS.get(getattr(value, "name", ""), 'write `f32["n d"]`')
-    raise _bad(node, frame, f"{describe(value)} is not a type of arrays", rewrite)
+            rewrite = f"say for what: `{value.title}[…]`"
+        case TypeVariable(problem=""):
+            return value.spec(span)
+        case TypeVariable(name=name, problem=reason):
+            rewrite = f'{name} = TypeVar("{name}", bound=psc.Tree)'
+        case Alias():
+            return spec_of(value.frame, value.node)
+        case Marker("pscdsl.Tree"):
+            return TreeSpec("", shown="Tree", bounded=True, span=span)
+        case Marker("typing.Self"):
+            if own := frame.session.own_class():
+                return own
+            reason, rewrite = "it stands in no method of a record", "name the type"
+        case Marker("jaxtyping.Scalar"):
+            return ArraySpec(DTypeClass("Shaped", CLASSES["Shaped"]), (), span)
+        case Marker(name) if name in PYTHON_DTYPES:
+            return ArraySpec(PYTHON_DTYPES[name], (), span, name.removeprefix("builtins."))
+        case Marker("numpy.ndarray"):
+            reason = "`np.ndarray` says neither dtype nor shape"
+            rewrite = 'for instance `f32["n d"]`'
+        case _:
+            reason = f"{describe(value)} is not a type of arrays"
+            rewrite = _COLLECTIONS.get(getattr(value, "name", ""), 'write `f32["n d"]`')
+    raise _bad(node, frame, reason, rewrite)
 
 
-_LISTS = ("builtins.list", "typing.List")
-_DICTS = ("builtins.dict", "typing.Dict")
 _NAMED = 'say its keys: `class P(TypedDict)` with items such as `w: f32["d"]`, and write `P`'
 _TUPLE = '`tuple[f32["n"], ...]` for parts of one type, `tuple[f32["n"], f32]` for several'
 _LIST = '`list[f32["n"]]` for items of one type, `tuple[f32["n"], f32]` for several'
 _COLLECTIONS = {
-    **dict.fromkeys(_DICTS, _NAMED),
-    **dict.fromkeys(_LISTS, _LIST),
+    **dict.fromkeys(("builtins.dict", "typing.Dict"), _NAMED),
+    **dict.fromkeys(("builtins.list", "typing.List"), _LIST),
     **dict.fromkeys(("builtins.tuple", "typing.Tuple"), _TUPLE),
 }
 """The annotations that messages propose in place of Python's collections."""
 
 
-def _element(value: Any) -> Any:
+def _element(value: AnyValue) -> AnyValue:
     """Translate names of jaxtyping to our dtypes and classes; `int` and `tuple` stay types."""
     if isinstance(value, StaticFunction):
         return Marker(value.name)
@@ -243,50 +244,54 @@ def _element(value: Any) -> Any:
     return value
 
 
-def _subscript(frame: Frame, node: ast.Subscript, head: Any, foreign: bool) -> Spec:
-    if isinstance(head, DType | DTypeClass):
-        inner = node.slice
-        if foreign and isinstance(inner, ast.Tuple) and len(inner.elts) == 2:
-            return _jaxtyping_array(frame, node, head, *inner.elts)
-        return _array(frame, inner, head, frame.span(node))
-    items = _items(node)
-    if isinstance(head, RecordClass) and head.variables:
-        return class_spec(head, (), _type_arguments(frame, head, items))
-    if isinstance(head, RecordClass) and head.kind == "typeddict":
-        reason = f"`{head.title}` is a TypedDict, whose sizes have the names that it gives them"
-        raise _bad(node, frame, reason, f"write `{head.title}`, or derive from `psc.Record`")
-    if isinstance(head, RecordClass):
-        arguments = _text(frame, node.slice)
-        return record_spec(head, tuple(arguments.split()))
+def _subscript(frame: Frame, node: ast.Subscript) -> Spec:
+    given = evaluate(frame, node.value)
+    head, inside = _element(given), items(node)
+    match head:
+        case Poison():
+            raise Poisoned
+        case DType() | DTypeClass():
+            if isinstance(node.slice, ast.Tuple) and head is not given and len(inside) == 2:
+                return _jaxtyping_array(frame, node, head, *inside)
+            return _array(frame, node.slice, head, frame.span(node))
+        case RecordClass(variables=(_, *_)):
+            return class_spec(head, (), _type_arguments(frame, head, inside))
+        case RecordClass(kind="typeddict"):
+            reason = f"`{head.title}` is a TypedDict, whose sizes have the names that it gives them"
+            raise _bad(node, frame, reason, f"write `{head.title}`, or derive from `psc.Record`")
+        case RecordClass():
+            return record_spec(head, tuple(_text(frame, node.slice).split()))
+        case _:
+            pass
     name = head.name if isinstance(head, Marker) else ""
-    if name in _LISTS and len(items) == 1:
-        return RepeatedSpec(_part(frame, items[0]), listed=True)
-    if name in _DICTS and len(items) == 2:
-        _require_string_keys(frame, node, items[0])
-        return MapSpec(_part(frame, items[1]), plain=True)
-    if name in ("builtins.tuple", "typing.Tuple"):
-        if len(items) == 2 and _is_ellipsis(items[1]):
-            return RepeatedSpec(_part(frame, items[0]))
-        return TupleSpec(tuple(_part(frame, item) for item in items))
-    if name in ("pyrsistent.PVector", "pyrsistent.typing.PVector"):
-        return RepeatedSpec(_part(frame, items[0]), vector=True)
-    if name in ("pyrsistent.PMap", "pyrsistent.typing.PMap") and len(items) == 2:
-        return MapSpec(_part(frame, items[1]))
-    if name == TREE.name:
-        inside = evaluate(frame, items[0])
-        if isinstance(inside, DType | DTypeClass):
-            text = f"Tree[{inside.name}]"
-            return TreeSpec("", inside, shown=text, bounded=True, span=frame.span(node))
-    if name == "pscdsl.Static":
-        return static_spec(frame, items[0])
-    if name == "typing.Annotated":
-        return _spec(frame, items[0])
-    if name == "typing.Optional":
-        return _union(frame, node, [items[0], ast.Constant(None)])
-    if name == "typing.Union":
-        return _union(frame, node, items)
-    rewrite = _COLLECTIONS.get(name or getattr(head, "name", ""), "")
-    raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", rewrite)
+    match name, inside:
+        case (("builtins.list" | "typing.List"), [item]):
+            return RepeatedSpec(_part(frame, item), listed=True)
+        case (("builtins.dict" | "typing.Dict"), [keys, item]):
+            _require_string_keys(frame, node, keys)
+            return MapSpec(_part(frame, item), plain=True)
+        case (("builtins.tuple" | "typing.Tuple"), [item, dots]) if _is_ellipsis(dots):
+            return RepeatedSpec(_part(frame, item))
+        case (("builtins.tuple" | "typing.Tuple"), _):
+            return TupleSpec(tuple(_part(frame, item) for item in inside))
+        case (("pyrsistent.PVector" | "pyrsistent.typing.PVector"), [item, *_]):
+            return RepeatedSpec(_part(frame, item), vector=True)
+        case (("pyrsistent.PMap" | "pyrsistent.typing.PMap"), [_, item]):
+            return MapSpec(_part(frame, item))
+        case TREE.name, [item, *_] if isinstance(of := evaluate(frame, item), DType | DTypeClass):
+            text = f"Tree[{of.name}]"
+            return TreeSpec("", of, shown=text, bounded=True, span=frame.span(node))
+        case "pscdsl.Static", [item, *_]:
+            return static_spec(frame, item)
+        case "typing.Annotated", [item, *_]:
+            return _spec(frame, item)
+        case "typing.Optional", [item, *_]:
+            return _union(frame, node, [item, ast.Constant(None)])
+        case "typing.Union", _:
+            return _union(frame, node, inside)
+        case _:
+            rewrite = _COLLECTIONS.get(name or getattr(head, "name", ""), "")
+            raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", rewrite)
 
 
 def _require_string_keys(frame: Frame, node: ast.Subscript, keys: ast.expr) -> None:
@@ -359,35 +364,34 @@ def static_spec(frame: Frame, node: ast.expr) -> StaticSpec:
 
 def _static_form(frame: Frame, node: ast.expr) -> StaticForm:
     """Return the values that a static type allows, or None if it allows any."""
-    if isinstance(node, ast.Constant) and node.value is None:
-        return OneOf((None,))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _either(frame, [node.left, node.right])
-    head = _element(evaluate(frame, node.value if isinstance(node, ast.Subscript) else node))
+    match node:
+        case ast.Constant(value=None):
+            return OneOf((None,))
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _either(frame, [left, right])
+        case _:
+            pass
+    head = _element(evaluate(frame, subscripted(node)))
     name = head.name if isinstance(head, Marker) else ""
-    if not isinstance(node, ast.Subscript):
-        if isinstance(head, RecordClass):
-            members = [member.value for member in head.members.values()]
-            members = [member for member in members if isinstance(member, Enum | EnumMember)]
+    match node, name:
+        case ast.Subscript(), "typing.Literal":
+            return OneOf(tuple([evaluate(frame, item) for item in items(node)]))
+        case ast.Subscript(), "typing.Optional":
+            return _either(frame, [*items(node), ast.Constant(None)])
+        case ast.Subscript(), "typing.Union":
+            return _either(frame, items(node))
+        case ast.Subscript(), "builtins.tuple" | "typing.Tuple":
+            forms = [_static_form(frame, each) for each in items(node) if not _is_ellipsis(each)]
+            return Items(tuple(forms), repeated=len(forms) < len(items(node)))
+        case ast.Subscript(), _:
+            return None
+        case _ if isinstance(head, RecordClass):
+            values = (member.value for member in head.members.values())
+            members = [value for value in values if isinstance(value, Enum | EnumMember)]
             return OneOf(tuple(dict.fromkeys(members))) if members else None
-        cls = _INSTANCES.get(name)
-        return None if cls is None else Instance(cls)
-    items = _items(node)
-    if name == "typing.Literal":
-        return OneOf(tuple([evaluate(frame, item) for item in items]))
-    if name == "typing.Optional":
-        return _either(frame, [*items, ast.Constant(None)])
-    if name == "typing.Union":
-        return _either(frame, items)
-    if name in ("builtins.tuple", "typing.Tuple"):
-        forms = [_static_form(frame, item) for item in items if not _is_ellipsis(item)]
-        return Items(tuple(forms), repeated=len(forms) < len(items))
-    return None
-
-
-def _items(node: ast.Subscript) -> list[ast.expr]:
-    """Return the expressions in the brackets of a subscript."""
-    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        case _:
+            cls = _INSTANCES.get(name)
+            return None if cls is None else Instance(cls)
 
 
 def _is_ellipsis(node: ast.expr) -> bool:
@@ -438,14 +442,16 @@ def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
 
 def _words(node: ast.expr) -> str:
     """Return the sizes as a string would have them; empty if there is anything else."""
-    if isinstance(node, ast.Tuple):
-        parts = [_words(element) for element in node.elts]
-        return " ".join(parts) if all(parts) else ""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int):
-        return str(node.value)
-    if isinstance(node, ast.Name | ast.BinOp):
-        return ast.unparse(node).replace(" ", "")
-    return ""
+    match node:
+        case ast.Tuple(elts=elements):
+            parts = [_words(element) for element in elements]
+            return " ".join(parts) if all(parts) else ""
+        case ast.Constant(value=str() | int() as size):
+            return str(size)
+        case ast.Name() | ast.BinOp():
+            return ast.unparse(node).replace(" ", "")
+        case _:
+            return ""
 
 
 def _parsed(node: ast.Constant) -> ast.expr:
@@ -515,9 +521,8 @@ def _record_spec(
             )
         try:
             spec = spec_of(field.frame, field.annotation)
-            for names, frame, given_ in field.applied:
-                items = given_.elts if isinstance(given_, ast.Tuple) else [given_]
-                own = [spec_of(frame, item) for item in items]
+            for names, frame, nodes in field.applied:
+                own = [spec_of(frame, node) for node in nodes]
                 spec = meaning(spec, dict(zip(names, own, strict=False)))
         except Poisoned:
             raise Failure(*field.frame.session.findings) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import islice, zip_longest
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -15,9 +15,15 @@ from pscdsl._src.frontend.annotations import named_trees, spec_of
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
 from pscdsl._src.frontend.purity import is_closed, parts
-from pscdsl._src.frontend.text.source import FunctionNode, with_defaults
+from pscdsl._src.frontend.text.source import (
+    FunctionNode,
+    FunctionStatement,
+    named_parameters,
+    with_defaults,
+)
 from pscdsl._src.frontend.trees import flatten, of_values
 from pscdsl._src.frontend.values import (
+    AnyValue,
     EnumMember,
     External,
     KnownModule,
@@ -89,7 +95,7 @@ from pscdsl.typing.unify import Match, kind, match, repair, structure_difference
 def settle(
     here: Builder,
     spec: Spec,
-    value: Any,
+    value: AnyValue,
     function: str,
     chosen: dict[str, DType],
 ) -> tuple[list[Value], Type]:
@@ -129,36 +135,38 @@ def _as_number(spec: ArraySpec, value: Value | Weak) -> Value | Weak:
     return cast(value, spec.dtype)
 
 
-def as_declared(spec: Spec, value: Any) -> Any:
+def as_declared(spec: Spec, value: AnyValue) -> AnyValue:
     """Return an argument with Python numbers where they are declared."""
-    if isinstance(spec, ArraySpec):
-        return PythonNumber(value) if spec.python and not value.shape else value
-    if value is None:
-        return value
-    if isinstance(spec, OptionalSpec):
-        return as_declared(spec.item, value)
-    if isinstance(spec, TupleSpec):
-        found = map(as_declared, spec.items, value)
-        return list(found) if spec.listed else tuple(found)
-    if isinstance(spec, RepeatedSpec):
-        items = tuple([as_declared(spec.item, each) for each in parts(value)])
-        if spec.listed:
-            return list(items)
-        return VectorValue(items) if spec.vector else items
-    if isinstance(spec, DictSpec):
-        declared = dict(spec.items)
-        return {key: as_declared(declared[key], each) for key, each in value.items()}
-    if isinstance(spec, MapSpec) and spec.plain:
-        return {key: as_declared(spec.item, each) for key, each in value.items()}
-    if isinstance(spec, RecordSpec):
-        fields = {name: as_declared(each, value.fields[name]) for name, each in spec.fields}
-        return RecordValue(value.cls, fields)
-    if isinstance(spec, MapSpec):
-        return MapValue({key: as_declared(spec.item, each) for key, each in value.items.items()})
-    return value
+    match spec, value:
+        case ArraySpec(python=python), Value():
+            return PythonNumber(value) if python and not value.shape else value
+        case _, None:
+            return None
+        case OptionalSpec(item=item), _:
+            return as_declared(item, value)
+        case TupleSpec(items=items, listed=listed), tuple() | list():
+            found = map(as_declared, items, value)
+            return list(found) if listed else tuple(found)
+        case RepeatedSpec(item=item), _:
+            made = tuple([as_declared(item, part) for part in parts(value)])
+            if spec.listed:
+                return list(made)
+            return VectorValue(made) if spec.vector else made
+        case DictSpec(), dict():
+            declared = dict(spec.items)
+            return {key: as_declared(declared[key], each) for key, each in value.items()}
+        case MapSpec(item=item), dict():
+            return {key: as_declared(item, each) for key, each in value.items()}
+        case MapSpec(item=item), MapValue():
+            return MapValue({key: as_declared(item, each) for key, each in value.items.items()})
+        case RecordSpec(), RecordValue():
+            fields = {name: as_declared(each, value.fields[name]) for name, each in spec.fields}
+            return RecordValue(value.cls, fields)
+        case _:
+            return value
 
 
-def static_type(here: Builder, value: Any) -> Type:
+def static_type(here: Builder, value: AnyValue) -> Type:
     """Return a static argument's type; arrays keep theirs, so that matching refuses them."""
     if isinstance(value, Value | Weak):
         return value.type
@@ -175,32 +183,36 @@ def static_type(here: Builder, value: Any) -> Type:
 _WITHOUT_SIZES = (Closure, KnownModule, External, EnumMember, Enum, Meaning)
 
 
-def _is_in_sizes(value: Any) -> bool:
+def _is_in_sizes(value: AnyValue) -> bool:
     """Return whether a value consists of sizes and closed values, in tuples of any depth."""
     if is_tuple(value):
         return all(map(_is_in_sizes, value))
     return isinstance(value, Dim) or is_closed(value)
 
 
-def holds_sizes(value: Any) -> bool:
+def holds_sizes(value: AnyValue) -> bool:
     """Return whether a static value may hold a size; captured values are checked when read."""
-    if isinstance(value, Dim | Undecided):
-        return True
-    if isinstance(value, StaticFunction):
-        return MEANINGS.get(value.name) is not value  # a method of something, else
-    if is_closed(value) or is_type(value) or isinstance(value, _WITHOUT_SIZES):
-        return False
-    if is_tuple(value) or isinstance(value, list | dict):
-        return any(map(holds_sizes, parts(value)))
-    if is_constant(value):
-        return False
-    if isinstance(value, RecordValue):
-        return any(map(holds_sizes, value.fields.values()))
-    if isinstance(value, Partial):
-        return any(map(holds_sizes, (value.function, *value.args, *value.kwargs.values())))
-    if isinstance(value, BoundMethod):
-        return holds_sizes(value.self_value)
-    return not hasattr(value, "__pscdsl_definition__") and not isinstance(value, np.dtype | type)
+    match value:
+        case Dim() | Undecided():
+            return True
+        case StaticFunction(name=name):
+            return MEANINGS.get(name) is not value  # a method of something, else
+        case _ if is_closed(value) or is_type(value) or isinstance(value, _WITHOUT_SIZES):
+            return False
+        case tuple() | list() | dict():
+            return any(map(holds_sizes, parts(value)))
+        case _ if is_constant(value):
+            return False
+        case RecordValue(fields=fields):
+            return any(map(holds_sizes, fields.values()))
+        case Partial():
+            return any(map(holds_sizes, (value.function, *value.args, *value.kwargs.values())))
+        case BoundMethod():
+            return holds_sizes(value.self_value)
+        case np.dtype() | type():
+            return False
+        case _:
+            return not hasattr(value, "__pscdsl_definition__")
 
 
 def dtypes_of(
@@ -234,33 +246,36 @@ def as_asked(
 
 def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
     """Yield the wanted type of each leaf of a tree; None where the tree does not fit."""
-    if isinstance(spec, ArraySpec):
-        yield spec
-    elif isinstance(spec, TreeSpec):
-        yield from [spec for _ in leaves_of(tree)]
-    elif isinstance(spec, TupleSpec) and isinstance(tree, TupleType):
-        for item, part in zip(spec.items, tree.items, strict=False):
-            yield from _asked(item, part)
-    elif isinstance(spec, RepeatedSpec) and isinstance(tree, TupleType | VectorType):
-        for part in tree.items:
-            yield from _asked(spec.item, part)
-    elif isinstance(spec, RecordSpec) and isinstance(tree, RecordType):
-        for (_, item), (_, part) in zip(spec.fields, tree.fields, strict=False):
-            yield from _asked(item, part)
-    elif isinstance(spec, OptionalSpec) and not isinstance(tree, NoneType):
-        yield from _asked(spec.item, tree)
-    elif isinstance(spec, MapSpec) and isinstance(tree, MapType):
-        for _, part in tree.items:
-            yield from _asked(spec.item, part)
-    elif isinstance(spec, DictSpec) and isinstance(tree, DictType):
-        asked = dict(spec.items)
-        for key, part in tree.items:
-            if key in asked:
-                yield from _asked(asked[key], part)
-            else:
-                yield from [None for _ in leaves_of(part)]
-    elif not isinstance(tree, StaticType | NoneType):
-        yield None
+    match spec, tree:
+        case ArraySpec(), _:
+            yield spec
+        case TreeSpec(), _:
+            yield from [spec for _ in leaves_of(tree)]
+        case TupleSpec(items=items), TupleType(items=inner):
+            for item, part in zip(items, inner, strict=False):
+                yield from _asked(item, part)
+        case RepeatedSpec(item=item), TupleType(items=inner) | VectorType(items=inner):
+            for part in inner:
+                yield from _asked(item, part)
+        case RecordSpec(fields=fields), RecordType(fields=inner_fields):
+            for (_, item), (_, part) in zip(fields, inner_fields, strict=False):
+                yield from _asked(item, part)
+        case OptionalSpec(item=item), _ if not isinstance(tree, NoneType):
+            yield from _asked(item, tree)
+        case MapSpec(item=item), MapType(items=entries):
+            for _, part in entries:
+                yield from _asked(item, part)
+        case DictSpec(), DictType(items=entries):
+            asked = dict(spec.items)
+            for key, part in entries:
+                if key in asked:
+                    yield from _asked(asked[key], part)
+                else:
+                    yield from [None for _ in leaves_of(part)]
+        case _, StaticType() | NoneType():
+            pass
+        case _:
+            yield None
 
 
 def are_numbers(spec: Spec, tree: Type) -> list[bool]:
@@ -342,9 +357,6 @@ def differs(facts: Assumptions, found: ArrayType, declared: ArrayType) -> str | 
 # `Moments[T]`, is only checked to be such a record.
 
 
-FunctionStatement = ast.FunctionDef | ast.AsyncFunctionDef
-
-
 class Contract:
     """The declarations of a helper's annotations."""
 
@@ -357,12 +369,12 @@ class Contract:
         self.result_span = result_span
         """The place where the result is declared."""
 
-    def arguments(self, here: Builder, given: Mapping[str, Any]) -> Match | None:
+    def arguments(self, here: Builder, given: Mapping[str, AnyValue]) -> Match | None:
         """Check the arguments; how the names of sizes are bound, if they all are."""
         for parameter in self.records:
             self._is_record(here, parameter, given[parameter.name])
         types: dict[str, Type] = {}
-        chosen: dict[str, Any] = {}
+        chosen: dict[str, DType] = {}
         for parameter in self.signature.parameters:
             value = given[parameter.name]
             if is_poisoned(value):
@@ -379,7 +391,7 @@ class Contract:
         numbers = {n: v for n, v in given.items() if _is_size(v)}
         return Match(fit.choice, {**numbers, **fit.sizes})
 
-    def _is_record(self, here: Builder, parameter: Parameter, value: Any) -> None:
+    def _is_record(self, here: Builder, parameter: Parameter, value: AnyValue) -> None:
         """Refuse a value that is no instance of the declared class or of a derived one."""
         spec = parameter.spec
         assert isinstance(spec, RecordSpec)
@@ -395,7 +407,7 @@ class Contract:
         except Failure as failure:
             raise failure.labelled(Label(parameter.span, "declared here")) from None
 
-    def result(self, here: Builder, fit: Match, value: Any) -> None:
+    def result(self, here: Builder, fit: Match, value: AnyValue) -> None:
         """Check a returned value against the declared result."""
         spec = self.signature.result
         if spec is None or is_poisoned(value):
@@ -408,7 +420,7 @@ class Contract:
             raise Failure(*problems)
 
 
-def _is_size(value: Any) -> bool:
+def _is_size(value: AnyValue) -> TypeGuard[int | Dim]:
     return isinstance(value, int | Dim) and not isinstance(value, bool)
 
 
@@ -434,12 +446,10 @@ def contract(frame: Frame, node: FunctionNode) -> Contract | None:
 
 
 def _read(frame: Frame, node: FunctionStatement) -> Contract | None:
-    spec = node.args
     parameters: list[Parameter] = []
     records: list[Parameter] = []
-    for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
-        found = None if each.annotation is None else _spec(frame, each.annotation)
-        if each.annotation is None or found is None:
+    for each in named_parameters(node):
+        if each.annotation is None or (found := _spec(frame, each.annotation)) is None:
             continue
         span = frame.source.span(each.annotation)
         if _says_of_arrays(found):

@@ -16,10 +16,19 @@ from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass,
 from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import decorated
 from pscdsl._src.frontend.purity import external_use, external_value, hashable, is_closed
-from pscdsl._src.frontend.text.source import with_defaults
-from pscdsl._src.frontend.values import Builtin, EnumMember, External, Here, StaticFunction
+from pscdsl._src.frontend.text.source import called, items, subscripted, with_defaults
+from pscdsl._src.frontend.values import (
+    AnyValue,
+    Applicable,
+    Builtin,
+    EnumMember,
+    External,
+    Here,
+    StaticFunction,
+    describe,
+)
 from pscdsl._src.language.meanings import MEANINGS
-from pscdsl.typing.codes.language import BadArguments, Unsupported
+from pscdsl.typing.codes.language import BadArguments, NotCallable, Unsupported
 from pscdsl.typing.diagnostics import Failure
 
 # The class statements that have a meaning: a short list, and a refusal for anything else.
@@ -129,10 +138,10 @@ class _Reader:
         self.bound: dict[str, ast.AST] = {}
         self.inherited: frozenset[str] = frozenset()
 
-    def value(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> AnyValue:
         """Return the value of an expression of the class statement."""
-        frame = self.frame
-        return evaluate(Frame(Session(None), frame.source, frame.scope, frame.outer), node)
+        found: AnyValue = evaluate(_quiet(self.frame), node)
+        return found
 
     def named(self, node: ast.expr) -> str:
         """Return the qualified name of an expression's value; empty if it has none."""
@@ -150,18 +159,21 @@ class _Reader:
         self._bases(bases)
         self._decorators(name, decorator_list)
         for keyword in keywords:
-            if self.text.kind == "typeddict" and keyword.arg == "total":
-                if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True):
+            match self.text.kind, keyword:
+                case "record", ast.keyword(arg="dims", value=dims):
+                    self.text.dims = dims
+                case "typeddict", ast.keyword(arg="total", value=ast.Constant(value=True)):
+                    pass
+                case "typeddict", ast.keyword(arg="closed"):
+                    pass  # no other keys are accepted in any case
+                case "typeddict", ast.keyword(arg="total"):
                     what = f"`total=` of the TypedDict `{name}`, some of whose keys may be missing,"
                     raise refuse(self.frame, keyword, what, NO_KEY_MISSING)
-                continue
-            if self.text.kind == "typeddict" and keyword.arg == "closed":
-                continue  # no other keys are accepted in any case
-            if keyword.arg != "dims" or self.text.kind != "record":
-                what = "a metaclass" if keyword.arg == "metaclass" else f"`{keyword.arg}=`"
-                rewrite = "derive from `psc.Record`" if keyword.arg == "metaclass" else ""
-                raise refuse(self.frame, keyword, f"{what} of a class", rewrite or "leave it out")
-            self.text.dims = keyword.value
+                case _, ast.keyword(arg="metaclass"):
+                    what = "a metaclass of a class"
+                    raise refuse(self.frame, keyword, what, "derive from `psc.Record`")
+                case _:
+                    raise refuse(self.frame, keyword, f"`{keyword.arg}=` of a class")
         for statement in body:
             self._statement(statement)
         return self.text
@@ -170,8 +182,7 @@ class _Reader:
         text = self.text
         nodes: list[ast.expr] = []
         for base in bases:
-            head = base.value if isinstance(base, ast.Subscript) else base
-            value = self.value(head)
+            value = self.value(subscripted(base))
             name = str(getattr(value, "name", ""))
             if isinstance(value, RecordClass) and value.kind != "namespace":
                 text.parent, text.parent_node, text.kind = value, base, value.kind
@@ -194,7 +205,7 @@ class _Reader:
     def _decorators(self, name: str, decorators: list[ast.expr]) -> None:
         made = False
         for decorator in decorators:
-            head = decorator.func if isinstance(decorator, ast.Call) else decorator
+            head = called(decorator)
             known = self.named(head)
             if known in WITHOUT_EFFECT:
                 continue
@@ -211,7 +222,7 @@ class _Reader:
             raise refuse(self.frame, self.node, what, "decorate it with `@dataclass(frozen=True)`")
 
     def _is_frozen(self, decorator: ast.expr) -> bool:
-        options: dict[str, Any] = {}
+        options: dict[str, AnyValue] = {}
         if isinstance(decorator, ast.Call):
             for keyword in decorator.keywords:
                 constant = isinstance(keyword.value, ast.Constant)
@@ -260,14 +271,14 @@ class _Reader:
     def _key(self, node: ast.AnnAssign) -> None:
         """Read a key of a TypedDict."""
         assert isinstance(node.target, ast.Name)
-        name, head = node.target.id, node.annotation
+        name = node.target.id
         if name in self.bound or name in self.inherited:
             what = f"`{name}`, which the TypedDict declares twice,"
             raise refuse(self.frame, node, what, "declare it once")
         if name.startswith("__") and not name.endswith("__"):  # Python mangles it
             raise refuse(self.frame, node, f"the key `{name}`", "one underscore, or none")
         self.bound[name] = node
-        known = self.named(head.value if isinstance(head, ast.Subscript) else head)
+        known = self.named(subscripted(node.annotation))
         if known.rpartition(".")[2] == "NotRequired":
             what = f"the key `{name}` of a TypedDict, which may be missing,"
             raise refuse(self.frame, node, what, NO_KEY_MISSING)
@@ -326,8 +337,7 @@ class _Reader:
         if parent is not None and parent.kind == "namedtuple":
             what = "a field of a class that derives from a NamedTuple class"
             raise refuse(self.frame, node, what, "a NamedTuple class of its own")
-        head = node.annotation
-        known = self.named(head.value if isinstance(head, ast.Subscript) else head)
+        known = self.named(subscripted(node.annotation))
         shown = ast.unparse(node.annotation)
         if known == "typing.ClassVar":
             if value is not None:
@@ -385,7 +395,7 @@ class _Reader:
     def _decorator(self, decorator: ast.expr) -> str:
         """Return the known name of a method's decorator; a Failure if it is unknown."""
         self._expression(decorator)
-        known = self.named(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        known = self.named(called(decorator))
         if known not in KNOWN_DECORATORS and known not in DESCRIPTORS:
             shown = self.frame.source.text_of(decorator)
             raise refuse(self.frame, decorator, f"the decorator `{shown}` of a method")
@@ -395,11 +405,16 @@ class _Reader:
 def _private(node: ast.AST) -> Iterator[ast.AST]:
     """Yield names that a class mangles."""
     for inner in ast.walk(node):
-        name = inner.id if isinstance(inner, ast.Name) else getattr(inner, "attr", "")
-        if isinstance(inner, ast.arg | ast.keyword):
-            name = inner.arg or ""
-        if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
-            yield inner
+        match inner:
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(attr=name)
+                | ast.arg(arg=name)
+                | ast.keyword(arg=str(name))
+            ) if name.startswith("__") and not name.endswith("__"):
+                yield inner
+            case _:
+                pass
 
 
 # Class statements as record classes: values of the classes that `class_text` admits.
@@ -416,7 +431,7 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
     if text.kind == "enumeration":
         own = _enumeration(frame, text, title, own)
 
-    def guard(name: str, value: Any) -> None:
+    def guard(name: str, value: AnyValue) -> None:
         frame.scope.guard.of_class(frame.source, node, name, value)
 
     if text.kind in ("namespace", "enumeration"):
@@ -463,7 +478,7 @@ def _inherited_fields(frame: Frame, cls: RecordClass, base: ast.expr | None) -> 
     """Return the fields of a class for the classes that derive from it."""
     if not cls.variables or not isinstance(base, ast.Subscript):
         return cls.fields
-    given = (cls.variables, frame, base.slice)
+    given = (cls.variables, frame, tuple(items(base)))
     return [replace(each, applied=(*each.applied, given)) for each in cls.fields]
 
 
@@ -483,8 +498,7 @@ def _variables(frame: Frame, node: ast.ClassDef) -> tuple[str, ...]:
     for base in node.bases:
         if not isinstance(base, ast.Subscript):
             continue
-        items = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
-        own = [evaluate(frame, item) for item in items]
+        own = [evaluate(frame, item) for item in items(base)]
         names = dict.fromkeys(each.name for each in own if isinstance(each, TypeVariable))
         if getattr(evaluate(frame, base.value), "name", "") == "typing.Generic":
             return tuple(names)
@@ -521,15 +535,15 @@ def _enumeration(
     return made
 
 
-def _is_kept(base: str, value: Any) -> bool:
+def _is_kept(base: str, value: AnyValue) -> bool:
     """Return whether an enum keeps the value of a member exactly as its statement gives it."""
-    if base == "enum.IntEnum":
-        return value.__class__ is int
-    if base == "enum.StrEnum":
-        return value.__class__ is str
-    if base == "enum.Flag":
-        return value.__class__ is int and value > 0 and value & (value - 1) == 0
-    return is_closed(value)
+    match base, value:
+        case (("enum.IntEnum" | "enum.Flag"), int()) if value.__class__ is int:
+            return base == "enum.IntEnum" or (value > 0 and value & (value - 1) == 0)
+        case "enum.StrEnum", _:
+            return value.__class__ is str
+        case _:
+            return base not in ("enum.IntEnum", "enum.Flag") and is_closed(value)
 
 
 def _is_automatic(frame: Frame, node: ast.expr) -> bool:
@@ -544,16 +558,17 @@ def _quiet(frame: Frame) -> Frame:
     return Frame(Session(None), frame.source, frame.scope, frame.outer)
 
 
-def _value(frame: Frame, node: ast.expr, name: str) -> Any:
+def _value(frame: Frame, node: ast.expr, name: str) -> AnyValue:
     """Return a value in a class body; an unknown value if it cannot be evaluated."""
     quiet = _quiet(frame)
-    return known_or_why(quiet, evaluate(quiet, node), name)
+    found: AnyValue = known_or_why(quiet, evaluate(quiet, node), name)
+    return found
 
 
-def _default(frame: Frame, node: ast.expr) -> Callable[[], Any]:
+def _default(frame: Frame, node: ast.expr) -> Callable[[], AnyValue]:
     """Return a default, as it was evaluated when the class was made."""
 
-    def default() -> Any:
+    def default() -> AnyValue:
         value = _value(frame, node, ast.unparse(node))
         if isinstance(value, External):
             raise Failure(external_value(value))
@@ -591,10 +606,10 @@ def _field(
     return replace(made, default=_default(frame, value))
 
 
-def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], Any]:
+def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], AnyValue]:
     """Return a function that calls a default factory for each instance."""
 
-    def default() -> Any:
+    def default() -> AnyValue:
         function = evaluate(_quiet(frame), factory)
         if isinstance(function, External):
             raise Failure(external_use(function))
@@ -618,9 +633,9 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
     if initial is not None:
         value = _default(frame, initial)
 
-        def plain() -> Any:
+        def plain() -> AnyValue:
             found = value()
-            if not hasattr(found, "apply"):
+            if not isinstance(found, Applicable):
                 return found
             quiet = _quiet(frame)  # a function is called for each instance
             made = found.apply(quiet.here(initial), (), {})
@@ -630,9 +645,12 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
 
         default = plain
 
-    def convert(here: Here, value: Any) -> Any:
+    def convert(here: Here, value: AnyValue) -> AnyValue:
         assert factory is not None
-        return _default(frame, factory)().apply(here, (value,), {})
+        function = _default(frame, factory)()
+        if not isinstance(function, Applicable):
+            raise Failure(NotCallable(found=describe(function)))
+        return function.apply(here, (value,), {})
 
     return Field(
         name,
@@ -646,7 +664,7 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
 
 def _method(frame: Frame, text: ClassText, name: str) -> Member:
     kind, node = text.methods[name]
-    made: Any = closure(frame, node, name)
+    made: AnyValue = closure(frame, node, name)
     if name not in text.kernels:
         return Member(kind, made)
     made = decorated(frame, node.decorator_list[-1], made)
@@ -656,12 +674,12 @@ def _method(frame: Frame, text: ClassText, name: str) -> Member:
     return Member(kind, made)
 
 
-def named_tuple(here: Any, typename: Any, fields: Any = (), /) -> Any:
+def named_tuple(here: Here, typename: AnyValue, fields: AnyValue = (), /) -> RecordClass:
     """Read `NamedTuple("P", [("x", …)])` or `collections.namedtuple("P", "x y")`."""
     del here
-    items = fields.replace(",", " ").split() if isinstance(fields, str) else fields
-    names = [item if isinstance(item, str) else item[0] for item in items]
-    plain = all(isinstance(each, str) and each.isidentifier() for each in names)
+    given = fields.replace(",", " ").split() if isinstance(fields, str) else fields
+    names = [_field_name(each) for each in given] if isinstance(given, list | tuple) else [""]
+    plain = all(each.isidentifier() for each in names)
     if not isinstance(typename, str) or not plain or len({*names}) < len(names):
         problem = "takes a name, and names of fields"
         raise Failure(BadArguments(function="collections.namedtuple", problem=problem))
@@ -671,6 +689,15 @@ def named_tuple(here: Any, typename: Any, fields: Any = (), /) -> Any:
     return RecordClass(
         typename, "", "namedtuple", tuple(Field(each, None, None) for each in names), {}
     )
+
+
+def _field_name(item: AnyValue) -> str:
+    """Return the name in a field of a named tuple; empty if there is none."""
+    match item:
+        case str(name) | (str(name), *_):
+            return name
+        case _:
+            return ""
 
 
 MEANINGS["collections.namedtuple"] = StaticFunction("collections.namedtuple", named_tuple)

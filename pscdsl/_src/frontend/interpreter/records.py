@@ -57,7 +57,7 @@ class Field:
     annotation: ast.expr | None
     frame: Frame | None
     default: Callable[[], AnyValue] | None = None
-    applied: tuple[tuple[tuple[str, ...], Frame, ast.expr], ...] = ()
+    applied: tuple[tuple[tuple[str, ...], Frame, tuple[ast.expr, ...]], ...] = ()
     """The arguments for type variables of its class in derived classes, in order."""
     convert: Callable[[Here, AnyValue], AnyValue] | None = None
     """Converts each given value: a `factory` of pyrsistent."""

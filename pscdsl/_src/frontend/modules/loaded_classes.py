@@ -567,7 +567,8 @@ def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
     node = ast.parse(f"({texts},)", mode="eval").body
     frame = Frame(Session(None), Source("<a type>", f"({texts},)"), loaded.scope)
     frame.names = written.names
-    applied = (parent.variables, frame, node)
+    assert isinstance(node, ast.Tuple)
+    applied = (parent.variables, frame, tuple(node.elts))
     return [
         dataclasses.replace(field, applied=(*field.applied, applied)) for field in parent.fields
     ]
