@@ -140,8 +140,7 @@ class _Reader:
 
     def value(self, node: ast.expr) -> AnyValue:
         """Return the value of an expression of the class statement."""
-        found: AnyValue = evaluate(_quiet(self.frame), node)
-        return found
+        return evaluate(_quiet(self.frame), node)
 
     def named(self, node: ast.expr) -> str:
         """Return the qualified name of an expression's value; empty if it has none."""
@@ -561,8 +560,7 @@ def _quiet(frame: Frame) -> Frame:
 def _value(frame: Frame, node: ast.expr, name: str) -> AnyValue:
     """Return a value in a class body; an unknown value if it cannot be evaluated."""
     quiet = _quiet(frame)
-    found: AnyValue = known_or_why(quiet, evaluate(quiet, node), name)
-    return found
+    return known_or_why(quiet, evaluate(quiet, node), name)
 
 
 def _default(frame: Frame, node: ast.expr) -> Callable[[], AnyValue]:
@@ -619,7 +617,8 @@ def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], AnyValue]:
                 "a default, or a function that makes the record",
             )
             raise Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(factory)))
-        return function.apply(frame.here(factory), (), {})
+        made: AnyValue = function.apply(frame.here(factory), (), {})
+        return made
 
     return default
 
