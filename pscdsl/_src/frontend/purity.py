@@ -442,7 +442,7 @@ def instead_of(name: str) -> str:
 
 
 EFFECTS: dict[str, str] = {
-    "builtins.print": "return the value and print it outside",
+    "builtins.print": '`psc.debug.print("{x}", x=x)` prints when the kernel runs',
     "builtins.open": "read or write files outside, and pass arrays",
     "logging": "log outside, from what the kernel returns",
     "warnings": "warn outside",
@@ -456,14 +456,15 @@ EFFECTS: dict[str, str] = {
     "numpy.savetxt": "save what the kernel returns",
     "numpy.set_printoptions": "set them outside",
     "time.sleep": "wait outside",
-    "builtins.breakpoint": "stop outside, before or after the call",
+    "builtins.breakpoint": "`kernel.interpret(…, breakpoints=[line])` stops in a line of a kernel",
     "builtins.exit": "leave outside, after the call",
     "builtins.quit": "leave outside, after the call",
     "sys.stdout": "return the value and print it outside",
     "sys.stderr": "return the value and print it outside",
     "sys.exit": "",
-    "jax.debug": "return the value and print it outside",
-    "tqdm": "show progress outside, around calls of the kernel",
+    "jax.debug": "`psc.debug.print` prints when the kernel runs",
+    "jax.experimental.checkify": '`psc.check(condition, "text")` checks when the kernel runs',
+    "tqdm": "`psc.progress(i, n)` draws a bar for a loop in a kernel",
     **dict.fromkeys(
         "threading multiprocessing concurrent asyncio queue sched select selectors _thread".split(),
         "run tasks side by side outside",
