@@ -552,3 +552,26 @@ def test_a_profile_has_the_lines_of_the_source(tmp_path: Path) -> None:
     assert "y = x @ x" in found.table()
     assert list(tmp_path.rglob("*.xplane.pb"))
     assert list(tmp_path.rglob("*.trace.json.gz"))
+
+
+def test_stores_before_and_after(capfd: Any) -> None:
+    @psc.kernel(writes=("x",))
+    def store(x: f32["n"]) -> None:
+        assert x.shape[0] > 0
+        psc.debug.print("{x}", x=x)
+        x[0] = 5
+        psc.check(x[0] == 5)
+        psc.debug.print("{x}", x=x)
+
+    x = floats([1, 2])
+    assert lines(capfd, lambda: store(x)) == ["[1. 2.]", "[5. 2.]"]
+
+
+def test_lengths_that_depend_on_values(capfd: Any) -> None:
+    @psc.kernel
+    def first(x: f32["n"], k: i32) -> f32:
+        total = np.sum(x[:k])
+        psc.debug.print("{total} of {k}", total=total, k=k)
+        return total
+
+    assert lines(capfd, lambda: first(floats([1, 2, 3]), np.int32(2))) == ["3.0 of 2"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pscdsl._src.frontend.interpreter.frames import require_program
 from pscdsl._src.frontend.trees import flatten, leaf, of_values, strong
-from pscdsl._src.frontend.values import StaticFunction, describe, is_plain
+from pscdsl._src.frontend.values import Builtin, Given, describe, is_plain
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.declarations import completed
@@ -155,12 +155,12 @@ def _fields_of(text: str) -> Iterator[str]:
 
 def register() -> None:
     """Give the functions their names."""
-    functions: dict[str, Callable[..., Any]] = {
-        "pscdsl.debug.print": print_,
-        "pscdsl.debug.value": value,
-        "pscdsl.check": check,
-        "pscdsl.progress": progress,
+    functions: dict[str, tuple[Callable[..., Any], Given]] = {
+        "pscdsl.debug.print": (print_, Given.READ),
+        "pscdsl.debug.value": (value, Given.HELD),
+        "pscdsl.check": (check, Given.READ),
+        "pscdsl.progress": (progress, Given.READ),
     }
-    for name, body in functions.items():
+    for name, (body, given) in functions.items():
         shown = name.replace("pscdsl", "psc", 1)
-        MEANINGS[name] = StaticFunction(shown, completed(name, body))
+        MEANINGS[name] = Builtin(shown, completed(name, body), given=given)
