@@ -449,17 +449,19 @@ class _Join:
 
     def _is_outside(self, value: Binding) -> bool:
         """Return whether a value can be used after the branches."""
-        if isinstance(value, Located):
-            if not all(self.state.existed(cell) for cell in value.cells()):
-                return False
-            # The index of a view may be computed in a branch: then the view cannot be read here.
-            inner = value.indices() if isinstance(value, Ref) else (value.seen(),)
-            return all(map(self._is_outside, inner))
-        if isinstance(value, Weak):
-            return value.builder.depth <= self.here.depth
-        if isinstance(value, Value):
-            return reachable(value, self.here)
-        return all(map(self._is_outside, parts(value)))
+        match value:
+            case Located():
+                if not all(self.state.existed(cell) for cell in value.cells()):
+                    return False
+                # An index of a view may be computed in a branch: then it cannot be read here.
+                inner = value.indices() if isinstance(value, Ref) else (value.seen(),)
+                return all(map(self._is_outside, inner))
+            case Weak():
+                return value.builder.depth <= self.here.depth
+            case Value():
+                return reachable(value, self.here)
+            case _:
+                return all(map(self._is_outside, parts(value)))
 
     def _joined(
         self, column: Sequence[Binding], paths: Sequence[Path], key: Key | None, *, alone: bool

@@ -144,14 +144,17 @@ def _defaults(spec: ast.arguments) -> Iterable[Part]:
 def _of_targets(nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
     """Yield the expressions that are evaluated to find the targets of a store or a deletion."""
     for node in nodes:
-        if isinstance(node, ast.Attribute):
-            yield node.value
-        elif isinstance(node, ast.Subscript):
-            yield from (node.value, node.slice)
-        elif isinstance(node, ast.Tuple | ast.List):
-            yield from _of_targets(node.elts)
-        elif isinstance(node, ast.Starred):
-            yield from _of_targets([node.value])
+        match node:
+            case ast.Attribute():
+                yield node.value
+            case ast.Subscript():
+                yield from (node.value, node.slice)
+            case ast.Tuple() | ast.List():
+                yield from _of_targets(node.elts)
+            case ast.Starred():
+                yield from _of_targets([node.value])
+            case _:
+                pass
 
 
 def evaluated_annotations(node: ast.FunctionDef) -> Iterator[ast.expr]:

@@ -540,15 +540,18 @@ def parts_of(value: Place) -> Sequence[Place]:
 
 def located_in(value: Place) -> Iterator[Located]:
     """Yield the references in a value."""
-    if isinstance(value, Located):
-        yield value
-    elif isinstance(value, BoundArrayMethod):
-        yield value.owner
-    elif isinstance(value, Walked):
-        yield from value.located
-    elif not is_traced(value):
-        for part in parts_of(value):
-            yield from located_in(part)
+    match value:
+        case Located():
+            yield value
+        case BoundArrayMethod():
+            yield value.owner
+        case Walked():
+            yield from value.located
+        case Value() | Weak():
+            return
+        case _:
+            for part in parts_of(value):
+                yield from located_in(part)
 
 
 def holds_references(value: Place) -> bool:

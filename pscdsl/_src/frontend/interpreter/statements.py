@@ -110,9 +110,13 @@ def raises(body: Sequence[ast.stmt]) -> ast.Raise | None:
 
 
 def _stored(statement: ast.stmt) -> list[ast.expr]:
-    if isinstance(statement, ast.Assign):
-        return statement.targets
-    return [statement.target] if isinstance(statement, ast.AnnAssign) else []
+    match statement:
+        case ast.Assign():
+            return statement.targets
+        case ast.AnnAssign():
+            return [statement.target]
+        case _:
+            return []
 
 
 def is_guard(node: ast.If) -> bool:
@@ -308,10 +312,13 @@ def run(frame: Frame, body: Sequence[ast.stmt]) -> Outcome:
 
 def leaves(body: Sequence[ast.stmt]) -> bool:
     """Return whether no path reaches the end of a block."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.If):
-        return leaves(last.body) and leaves(last.orelse)
-    return isinstance(last, ast.Return | ast.Break | ast.Continue)
+    match body:
+        case [*_, ast.If(body=inner, orelse=orelse)]:
+            return leaves(inner) and leaves(orelse)
+        case [*_, ast.Return() | ast.Break() | ast.Continue()]:
+            return True
+        case _:
+            return False
 
 
 def _run_one(frame: Frame, statement: ast.stmt) -> Outcome:
@@ -647,16 +654,19 @@ def _rolled(
 
 def _bound_in(frame: Frame, body: Sequence[ast.stmt], target: ast.expr | None = None) -> list[str]:
     """Return the names that a loop's body binds; `+=` on an array writes and binds nothing."""
-    found: dict[str, None] = {} if target is None else dict.fromkeys(targets(target))
+    bound: dict[str, None] = {} if target is None else dict.fromkeys(targets(target))
     written: set[ast.AST] = set()
     for node in (each for statement in body for each in ast.walk(statement)):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            if isinstance(frame.names.get(node.target.id), Located):
-                written.add(node.target)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            if node not in written and node.id in frame.names:
-                found[node.id] = None
-    return list(found)
+        match node:
+            case ast.AugAssign(target=ast.Name(id=name) as place):
+                if isinstance(frame.names.get(name), Located):
+                    written.add(place)
+            case ast.Name(id=name, ctx=ast.Store()):
+                if node not in written and name in frame.names:
+                    bound[name] = None
+            case _:
+                pass
+    return list(bound)
 
 
 def _is_read_later(frame: Frame, loop: ast.For | ast.While, name: str) -> bool:
@@ -936,16 +946,19 @@ def require_plain_type(frame: Frame, node: ast.expr, operand: bool = False) -> N
 
     An `operand` of `|` must be a type: other values may define the operator differently.
     """
-    if isinstance(node, ast.Constant) and (node.value is None or not operand):
-        return
-    if isinstance(node, ast.Tuple | ast.List) and not operand:
-        for element in node.elts:
-            require_plain_type(frame, element)
-        return
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        require_plain_type(frame, node.left, operand=True)
-        require_plain_type(frame, node.right, operand=True)
-        return
+    match node:
+        case ast.Constant() if node.value is None or not operand:
+            return
+        case ast.Tuple() | ast.List() if not operand:
+            for element in node.elts:
+                require_plain_type(frame, element)
+            return
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            require_plain_type(frame, left, operand=True)
+            require_plain_type(frame, right, operand=True)
+            return
+        case _:
+            pass
     quiet = Frame(Session(None), frame.source, frame.scope, frame, None, frame.closure)
     value = evaluate(quiet, node.value if isinstance(node, ast.Subscript) else node)
     if isinstance(node, ast.Subscript) and (
@@ -973,17 +986,18 @@ def _global(frame: Frame, node: ast.Global | ast.Nonlocal, names: list[str]) -> 
 
 def _delete(frame: Frame, node: ast.Delete, targets: list[ast.expr]) -> Outcome:
     for target in targets:
-        if isinstance(target, ast.Subscript):
-            delete_item_of(frame, target)
-            continue
-        if not isinstance(target, ast.Name):
-            text = frame.source.text_of(node)
-            raise Failure(Mutation(what=f"`{text}`", rewrite="make a copy without it"))
-        if target.id not in frame.assigned:
-            raise Poisoned  # declared global or nonlocal, and reported there
-        if target.id not in frame.names:
-            raise Failure(UnknownName(name=target.id, unassigned=True))
-        del frame.names[target.id]
+        match target:
+            case ast.Subscript():
+                delete_item_of(frame, target)
+            case ast.Name(id=name):
+                if name not in frame.assigned:
+                    raise Poisoned  # declared global or nonlocal, and reported there
+                if name not in frame.names:
+                    raise Failure(UnknownName(name=name, unassigned=True))
+                del frame.names[name]
+            case _:
+                text = frame.source.text_of(node)
+                raise Failure(Mutation(what=f"`{text}`", rewrite="make a copy without it"))
     return None
 
 

@@ -57,8 +57,9 @@ def _written(source: Source, at: Equation) -> str:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return ""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
-        return ""
-    array, index = ast.unparse(node.value), node.slice.id
-    meant = f"{array}[np.arange(len({index})), {index}]"
-    return f"`{text}` takes whole rows; `{meant}` takes one element of each row"
+    match node:
+        case ast.Subscript(value=array, slice=ast.Name(id=index)):
+            meant = f"{ast.unparse(array)}[np.arange(len({index})), {index}]"
+            return f"`{text}` takes whole rows; `{meant}` takes one element of each row"
+        case _:
+            return ""
