@@ -486,7 +486,7 @@ def _batched(spec: Spec, axes: AnyValue, size: Dim, where: str) -> Spec:
     if isinstance(spec, ArraySpec):
         return _inserted(spec, axes, size, where)
     if isinstance(spec, TreeSpec):
-        if axes != 0:
+        if not isinstance(axes, int) or axes:
             what = f"a batch along the axes {describe(axes)} of {where}, which is any tree"
             raise Failure(NotSupported(what=what, instead="let the batch be the first axis"))
         return replace(spec, batch=(size, *spec.batch))
