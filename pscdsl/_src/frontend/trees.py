@@ -364,24 +364,30 @@ class Inside:
 
     def node(self, value: AnyValue) -> Node[AnyValue] | None:
         """Return the node of a tuple, list, record, map or vector; None for an array."""
-        if value is None:
-            return Node((), lambda _: NONE, lambda _: None)
-        if isinstance(value, str):
-            return Node((), lambda _: StaticType(value), lambda _: value)
-        if isinstance(value, RecordValue):
-            return _record(value)
-        if is_dict(value):
-            return _dict(value) if all(isinstance(key, str) for key in value) else None
-        parts = tree_parts(value)
+        match value:
+            case None:
+                return Node((), lambda _: NONE, lambda _: None)
+            case str():
+                return Node((), lambda _: StaticType(value), lambda _: value)
+            case RecordValue():
+                return _record(value)
+            case dict():
+                return _dict(value) if all(isinstance(key, str) for key in value) else None
+            case _:
+                parts = tree_parts(value)
         if parts is None:
             return None
 
         def type_of(types: tuple[Type, ...]) -> Type:
-            if isinstance(value, MapValue):
-                return MapType(tuple(zip(sorted(value.items), types, strict=True)))
-            if isinstance(value, VectorValue):
-                return VectorType(types)
-            return ListType(types) if isinstance(value, list) else TupleType(types)
+            match value:
+                case MapValue():
+                    return MapType(tuple(zip(sorted(value.items), types, strict=True)))
+                case VectorValue():
+                    return VectorType(types)
+                case list():
+                    return ListType(types)
+                case _:
+                    return TupleType(types)
 
         return Node(parts, type_of, lambda items: with_tree_parts(value, items))
 

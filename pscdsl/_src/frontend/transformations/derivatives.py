@@ -439,22 +439,24 @@ def _all(specs: Iterable[Spec | None]) -> tuple[Spec, ...] | None:
 
 def spec_of_type(tree: Type | None) -> Spec | None:
     """Return the specification that fits only this type; None if there is none."""
-    if isinstance(tree, ArrayType):
-        return ArraySpec(tree.dtype, tree.shape)
-    if isinstance(tree, NoneType):
-        return NoneSpec()
     items = None if tree is None else _all(map(spec_of_type, type_parts(tree)))
     if items is None:
         return None
-    if isinstance(tree, TupleType):
-        return TupleSpec(items, listed=isinstance(tree, ListType))
-    if isinstance(tree, RecordType):
-        names = [name for name, _ in tree.fields]
-        return RecordSpec(tree.record, tuple(zip(names, items, strict=True)), spelled=True)
-    if isinstance(tree, DictType):
-        keys = [key for key, _ in tree.items]
-        return DictSpec("", tuple(zip(keys, items, strict=True)), spelled=True)
-    return None
+    match tree:
+        case ArrayType():
+            return ArraySpec(tree.dtype, tree.shape)
+        case NoneType():
+            return NoneSpec()
+        case TupleType():
+            return TupleSpec(items, listed=isinstance(tree, ListType))
+        case RecordType():
+            names = [name for name, _ in tree.fields]
+            return RecordSpec(tree.record, tuple(zip(names, items, strict=True)), spelled=True)
+        case DictType():
+            keys = [key for key, _ in tree.items]
+            return DictSpec("", tuple(zip(keys, items, strict=True)), spelled=True)
+        case _:
+            return None
 
 
 # `grad` and `value_and_grad`.

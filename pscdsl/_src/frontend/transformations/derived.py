@@ -357,17 +357,19 @@ def derived_kernel(transformed: Transformed) -> Definition | Transformed:
 
 def signed(function: AnyValue) -> Definition | None:
     """Return the kernel whose signature a function has; None if its parameters are undeclared."""
-    if isinstance(function, Definition):
-        return function
-    if isinstance(function, Transformed):
-        return derived(function)
-    if isinstance(function, RuledFunction):
-        return signed(function.function)
-    if isinstance(function, Closure):
-        found = Definition(function)
-        try:
-            return found if found.signature.parameters else None
-        except (Failure, Poisoned):
-            return None
-    inner = getattr(function, "definition", None)  # of a primitive of the user's own
-    return inner if isinstance(inner, Definition) else None
+    match function:
+        case Definition():
+            return function
+        case Transformed():
+            return derived(function)
+        case RuledFunction():
+            return signed(function.function)
+        case Closure():
+            definition = Definition(function)
+            try:
+                return definition if definition.signature.parameters else None
+            except (Failure, Poisoned):
+                return None
+        case _:
+            inner = getattr(function, "definition", None)  # of a primitive of the user's own
+            return inner if isinstance(inner, Definition) else None

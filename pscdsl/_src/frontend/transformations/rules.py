@@ -511,16 +511,17 @@ def register_rules(module: StaticModule, ruled: RuledFunction) -> None:
     from pscdsl._src.frontend.interpreter.expressions import evaluate
 
     for statement in module.source.tree.body:
-        if isinstance(statement, ast.FunctionDef):
-            for decorator in statement.decorator_list:
-                if _registers(module, decorator, ruled):
+        match statement:
+            case ast.FunctionDef(decorator_list=decorators):
+                if any(_registers(module, decorator, ruled) for decorator in decorators):
                     module.function(statement)
-        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            if _registers(module, statement.value.func, ruled):
+            case ast.Expr(value=ast.Call(func=func) as call) if _registers(module, func, ruled):
                 frame = module.frame()
-                evaluate(frame, statement.value)
+                evaluate(frame, call)
                 if frame.session.findings:
                     raise Failure(*frame.session.findings)
+            case _:
+                pass
 
 
 def _require_only_statements(module: StaticModule, ruled: RuledFunction) -> None:
@@ -564,11 +565,11 @@ def _own(module: StaticModule, name: str) -> AnyValue:
 
 def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bool:
     """Return whether this is `f.defjvp` of this function."""
-    if not isinstance(node, ast.Attribute) or node.attr != REGISTER[ruled.kind]:
-        return False
-    if not isinstance(node.value, ast.Name):
-        return False
-    return _own(module, node.value.id) is ruled
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+            return attribute == REGISTER[ruled.kind] and _own(module, name) is ruled
+        case _:
+            return False
 
 
 def make_ruled(kind: Kind) -> Callable[..., AnyValue]:
