@@ -19,7 +19,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.live import closure_of
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, leaf, unflatten
-from pscdsl._src.frontend.values import Here, describe, is_poisoned
+from pscdsl._src.frontend.values import describe, is_poisoned
 from pscdsl._src.interpreters.replay import has_tangent, over_batch, replay
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Program, Value
@@ -484,7 +484,7 @@ class CustomDefinition:
         rule = self.primitive.rules.get(kind)
         return None if rule is None else closure_of(rule, Trace(rule))
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Append one equation, its types those of the signature."""
         signature = self.definition.signature
         if signature.result is None:

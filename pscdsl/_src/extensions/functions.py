@@ -18,7 +18,7 @@ from pscdsl._src.frontend.modules.live import abstract, closure_of
 from pscdsl._src.frontend.modules.rereading import reread, tell
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import External, Here, describe, is_traced
+from pscdsl._src.frontend.values import External, describe, is_traced
 from pscdsl._src.ir.builder import Builder
 from pscdsl.typing.array_types import StaticType, Type, leaves, same_structure, substitute_tree
 from pscdsl.typing.codes.limits import (
@@ -263,7 +263,7 @@ class VouchedDefinition:
         if closure is not None:
             self.place = closure.source.span(closure.node).head(len("def"))
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the declared result of a call, or, in a loaded kernel, its constant result."""
         for each in (*args, *kwargs.values()):
             unknown = next(_unknown(each), None)

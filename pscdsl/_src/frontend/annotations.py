@@ -18,7 +18,6 @@ from pscdsl._src.frontend.values import (
     Alias,
     AnyValue,
     EnumMember,
-    Here,
     Marker,
     Poison,
     Poisoned,
@@ -26,6 +25,7 @@ from pscdsl._src.frontend.values import (
     describe,
     shortened,
 )
+from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadAnnotation, UnknownName
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -104,7 +104,7 @@ def bounded_by(name: str, head: AnyValue, inside: AnyValue) -> TypeVariable:
 
 
 def type_variable(
-    here: Here,
+    here: Builder,
     name: AnyValue,
     *constraints: AnyValue,
     bound: AnyValue = None,

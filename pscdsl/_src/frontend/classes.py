@@ -23,10 +23,10 @@ from pscdsl._src.frontend.values import (
     Builtin,
     EnumMember,
     External,
-    Here,
     StaticFunction,
     describe,
 )
+from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, NotCallable, Unsupported
 from pscdsl.typing.diagnostics import Failure
@@ -644,7 +644,7 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
 
         default = plain
 
-    def convert(here: Here, value: AnyValue) -> AnyValue:
+    def convert(here: Builder, value: AnyValue) -> AnyValue:
         assert factory is not None
         function = _default(frame, factory)()
         if not isinstance(function, Applicable):
@@ -673,7 +673,7 @@ def _method(frame: Frame, text: ClassText, name: str) -> Member:
     return Member(kind, made)
 
 
-def named_tuple(here: Here, typename: AnyValue, fields: AnyValue = (), /) -> RecordClass:
+def named_tuple(here: Builder, typename: AnyValue, fields: AnyValue = (), /) -> RecordClass:
     """Read `NamedTuple("P", [("x", …)])` or `collections.namedtuple("P", "x y")`."""
     del here
     given = fields.replace(",", " ").split() if isinstance(fields, str) else fields

@@ -48,7 +48,7 @@ from pscdsl._src.frontend.known_numbers import STEPS, Problems, settled
 from pscdsl._src.frontend.text.bindings import bound_value, lost_result, says_none
 from pscdsl._src.frontend.text.source import Source, parameters, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Here, Kwargs, Poisoned
+from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Kwargs, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
@@ -721,11 +721,11 @@ class Definition:
             types[parameter.name] = tree
         return match(signature, types, here.facts), operands
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Apply to a call in another kernel, which stays a call."""
         return self.called(here, args, kwargs)[0]
 
-    def called(self, here: Here, args: Args, kwargs: Kwargs) -> tuple[AnyValue, bool]:
+    def called(self, here: Builder, args: Args, kwargs: Kwargs) -> tuple[AnyValue, bool]:
         """Return the result of a call, and whether others may hold its arguments after it."""
         here = require_program(here, f"the kernel `{self.name}`")
         fit, operands = self.matched(here, args, kwargs)

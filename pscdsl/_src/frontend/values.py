@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pscdsl._src.frontend.annotations import TypeVariable
     from pscdsl._src.frontend.interpreter.containers import Container
-    from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram
+    from pscdsl._src.frontend.interpreter.frames import Frame
     from pscdsl._src.frontend.interpreter.iteration import Generated, Iterated, Long
     from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
     from pscdsl._src.frontend.interpreter.records import RecordClass
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 # All that an expression of a kernel may evaluate to. The aliases are texts, so that each class can
 # stay beside the code that is about it.
 
-Here: TypeAlias = "Builder | NoProgram"
-"""The place in a program where operations are added; outside of kernels there is none."""
 Array: TypeAlias = "Value | Weak"
 """An array of the program. `Weak` are those without a dtype: Python's numbers among them."""
 KnownNumber: TypeAlias = "bool | int | float | complex | np.generic[Any] | np.ndarray[Any, Any]"
@@ -220,7 +218,7 @@ class Alias:
     frame: Frame
     node: ast.expr
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return an instance of a record class, whatever its sizes are called."""
         if not isinstance(self.head, Applicable):
             raise Failure(NotCallable(found=describe(self)))
@@ -252,7 +250,7 @@ class External:
     library: bool = field(default=False, compare=False)
     """Whether it is a module, or was imported from one: its attributes may be named."""
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Refuse the call, also where another function makes it."""
         from pscdsl._src.frontend.purity import external_use  # which is about these values
 
@@ -298,7 +296,7 @@ class StaticFunction:
     name: str
     body: Callable[..., AnyValue]
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it; an exception of Python's for bad arguments becomes a finding."""
         try:
             return self.body(here, *args, **kwargs)
@@ -352,7 +350,7 @@ class Partial:
     args: tuple[AnyValue, ...]
     kwargs: Mapping[str, AnyValue]
 
-    def apply(self, here: Here, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call with all arguments, the first of them in the places that are left open."""
         due = list(args)
         places = sum(map(is_placeholder, self.args))

@@ -273,7 +273,7 @@ def _key(key: Place) -> AnyValue:
 
 def _there(content: Mapping[AnyValue, Place], key: Place) -> AnyValue:
     """Return the equal key of a dict; a Failure if there is none."""
-    found: AnyValue = found_key(_key(key), content)
+    found = found_key(_key(key), content)
     if found is MISSING:
         raise Failure(NoSuchItem(found="a dict", index=describe(key), reason="no such key"))
     return found

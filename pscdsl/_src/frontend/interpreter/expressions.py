@@ -415,10 +415,9 @@ def item_of(frame: Frame, node: ast.Subscript, owner: Place, index: Place) -> Pl
     if isinstance(owner, Located) and (parts := computed_slices.split(owner, known)) is not None:
         return item_of(frame, node, view_at(frame, node, owner, parts[0]), parts[1])
     if isinstance(owner, Long):
-        item: Place = owner.item(known)
-        return item
+        return owner.item(known)
     if not isinstance(owner, Located):
-        found: AnyValue = subscript(frame, node, owner, known)
+        found = subscript(frame, node, owner, known)
         if isinstance(owner, Marker) and owner.name in NEW_BY_INDEX and frame.program is not None:
             return with_cells(frame.session, found)
         sliced = isinstance(owner, list) and is_slice(known)
@@ -507,7 +506,7 @@ def _binary(
         if isinstance(value, External):
             raise Failure(external_value(value)).at(frame.span(part))
     try:
-        result: AnyValue = operators.binary(frame, node, type(op).__name__, *values)
+        result = operators.binary(frame, node, type(op).__name__, *values)
         made = all(is_container(value) or isinstance(value, int) for value in values)
         return adopt(frame.session, result) if made else result
     except Failure as failure:
@@ -536,8 +535,7 @@ def _unary(frame: Frame, node: ast.UnaryOp, op: ast.unaryop, operand: ast.expr) 
     found = special_methods.unary(frame, node, type(op).__name__, value)
     if found is not special_methods.NOT_IMPLEMENTED:
         return found
-    result: AnyValue = operators.unary(frame, node, type(op).__name__, value)
-    return result
+    return operators.unary(frame, node, type(op).__name__, value)
 
 
 def _compare(
@@ -565,9 +563,7 @@ def _compare(
             yield value
 
     try:
-        names = [type(op).__name__ for op in ops]
-        result: AnyValue = operators.comparison(frame, node, names, operands())
-        return result
+        return operators.comparison(frame, node, [type(op).__name__ for op in ops], operands())
     except Failure as failure:
         raise with_origins(failure, values) from None
 

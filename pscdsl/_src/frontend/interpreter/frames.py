@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from pscdsl._src.frontend.interpreter.places import Cell, Change, Ref, load
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
-from pscdsl._src.frontend.values import POISON, AnyValue, Here, Poisoned, is_traced, require_small
+from pscdsl._src.frontend.values import POISON, AnyValue, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl.typing.assumptions import Verdict
 from pscdsl.typing.codes.element_types import DtypesDiffer
@@ -323,7 +323,7 @@ class NoProgram(Builder):
         raise Failure(NotStatic(what="what is computed outside of a kernel"))
 
 
-def session_of(here: Here) -> Session:
+def session_of(here: Builder) -> Session:
     """Return the elaboration that a builder belongs to."""
     if isinstance(here, NoProgram):
         return here.session
@@ -332,7 +332,7 @@ def session_of(here: Here) -> Session:
     return session
 
 
-def require_program(here: Here, what: str) -> Builder:
+def require_program(here: Builder, what: str) -> Builder:
     """Return the builder; refuse arrays where only static values can be computed."""
     if isinstance(here, NoProgram):
         raise Failure(NotStatic(what=f"what {what} returns outside of a kernel"))

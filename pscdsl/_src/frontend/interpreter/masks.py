@@ -27,7 +27,7 @@ from pscdsl._src.frontend.interpreter.places import (
     numpys,
     parts_of,
 )
-from pscdsl._src.frontend.values import AnyValue, Applicable, Array, Builtin, Here, Place, is_traced
+from pscdsl._src.frontend.values import AnyValue, Applicable, Array, Builtin, Place, is_traced
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
 from pscdsl._src.ir.program import Atom, Equation, Literal, Var
 from pscdsl._src.language.meanings import Meaning
@@ -347,7 +347,7 @@ class SelectedMethod(Applicable):
         self.name = name
 
     def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
     ) -> AnyValue:
         """Call the method."""
         here = require_program(here, self.description())

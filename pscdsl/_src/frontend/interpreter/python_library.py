@@ -65,7 +65,6 @@ from pscdsl._src.frontend.values import (
     Builtin,
     External,
     Given,
-    Here,
     MapValue,
     NumericValue,
     Once,
@@ -686,7 +685,7 @@ class Cached:
         return str(getattr(self.function, "name", "function"))
 
     def apply(
-        self, here: Here, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
     ) -> AnyValue:
         """Call the function; a Failure for arguments that cannot be keys."""
         for each in (*args, *kwargs.values()):

@@ -15,7 +15,6 @@ from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
     EnumMember,
-    Here,
     Marker,
     Place,
     RecordValue,
@@ -59,7 +58,7 @@ class Field:
     default: Callable[[], AnyValue] | None = None
     applied: tuple[tuple[tuple[str, ...], Frame, tuple[ast.expr, ...]], ...] = ()
     """The arguments for type variables of its class in derived classes, in order."""
-    convert: Callable[[Here, AnyValue], AnyValue] | None = None
+    convert: Callable[[Builder, AnyValue], AnyValue] | None = None
     """Converts each given value: a `factory` of pyrsistent."""
     keyword: bool = False
     """Whether it is passed only by keyword."""

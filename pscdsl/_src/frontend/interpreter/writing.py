@@ -28,7 +28,6 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.interpreter.state import may_hold
 from pscdsl._src.frontend.values import (
     AnyValue,
-    Here,
     Place,
     Poisoned,
     describe,
@@ -152,7 +151,7 @@ class WritingKernel:
             return self.definition
         raise Failure(NoSuchAttribute(owner=self.description(), attribute=name))
 
-    def apply(self, here: Here, args: Sequence[Place], kwargs: Mapping[str, Place]) -> NoReturn:
+    def apply(self, here: Builder, args: Sequence[Place], kwargs: Mapping[str, Place]) -> NoReturn:
         """Raise a Failure: a caller of this method does not store into arrays."""
         raise self.refusal()
 

@@ -25,7 +25,6 @@ from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
     Args,
-    Here,
     Kwargs,
     StaticFunction,
     describe,
@@ -264,7 +263,7 @@ class LinearFunction:
             f"{name}.linear", base.dims, linear.facts, body, parameters, result, base.span
         )
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Map tangents of the arguments to those of the result, or cotangents back."""
         here = here.program.current
         if self.backward:

@@ -18,7 +18,7 @@ from pscdsl._src.frontend.transformations.derivatives import jvp_, spec_of_type,
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import AnyValue, Args, Here, Kwargs, Poisoned
+from pscdsl._src.frontend.values import AnyValue, Args, Kwargs, Poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl.typing.array_types import NONE, Type, leaves, paths
@@ -136,7 +136,7 @@ class _ByPosition:
     def signature(self) -> Signature:
         return self.kernel.signature
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         parameters = self.signature.parameters
         pairs = list(zip(parameters, args, strict=True))
         first = [value for each, value in pairs if not each.keyword_only]
@@ -317,7 +317,7 @@ class DerivedDefinition(Definition):
         says = "" if self.made is None else "is made here"
         return self.transformed.applied(session.program.current, args, kwargs, says)
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Apply the transformation at the place of the call in a kernel."""
         return self.transformed.apply(here, args, kwargs)
 

@@ -33,7 +33,6 @@ from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
     Args,
-    Here,
     Kwargs,
     StaticFunction,
     describe,
@@ -63,7 +62,7 @@ class _First:
 
     function: Applicable
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         found = self.function.apply(here, args, kwargs)
         assert is_tuple(found)
         first: AnyValue = found[0]
@@ -291,7 +290,7 @@ class RuledFunction:
         known = (REGISTER[self.kind],)
         raise Failure(NoSuchAttribute(owner=f"`{self.name}`", attribute=name, known=known))
 
-    def _register(self, here: Here, *rules: AnyValue) -> AnyValue:
+    def _register(self, here: Builder, *rules: AnyValue) -> AnyValue:
         wanted = 1 if self.kind == "custom_jvp" else 2
         if len(rules) != wanted:
             name = f"psc.{self.kind}.{REGISTER[self.kind]}"
@@ -325,7 +324,7 @@ class RuledFunction:
         scope = getattr(self._closure(), "scope", None)
         return scope if isinstance(scope, StaticModule) else None
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Bind one equation, which has the rules for its derivatives."""
         here = require_program(here, f"`{self.name}`")
         rules = self.given_rules()
@@ -575,7 +574,7 @@ def _registers(module: StaticModule, node: ast.expr, ruled: RuledFunction) -> bo
 def make_ruled(kind: Kind) -> Callable[..., AnyValue]:
     """Read `@psc.custom_jvp` or `@psc.custom_vjp`."""
 
-    def make(here: Here, fun: AnyValue = None, /, nondiff_argnums: AnyValue = ()) -> AnyValue:
+    def make(here: Builder, fun: AnyValue = None, /, nondiff_argnums: AnyValue = ()) -> AnyValue:
         if fun is None:
             return StaticFunction(f"psc.{kind}", partial(make, nondiff_argnums=nondiff_argnums))
         return RuledFunction(kind, applicable(fun, f"psc.{kind}"), items_of(nondiff_argnums))

@@ -27,7 +27,6 @@ from pscdsl._src.frontend.values import (
     Applicable,
     Args,
     Array,
-    Here,
     Kwargs,
     Poisoned,
     describe,
@@ -127,7 +126,7 @@ class Transformed:
     def __str__(self) -> str:
         return self.called or f"psc.{self.name}({name_of(self.function)})"
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Call it, at the place of the call."""
         here = require_program(here, f"`{self}`")
         return self.applied(here, args, kwargs, "is called here")
@@ -650,7 +649,7 @@ class _Named:
         self.count = count
         self.names = names
 
-    def apply(self, here: Here, args: Args, kwargs: Kwargs) -> AnyValue:
+    def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Call it."""
         del kwargs
         named = dict(zip(self.names, args[self.count :], strict=True))
