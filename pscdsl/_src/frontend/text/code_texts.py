@@ -9,10 +9,10 @@ import sys
 import textwrap
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, Union
 
 # The content of code, independent of the text that it was compiled from and of its file.
 #
@@ -20,6 +20,13 @@ from typing import Any, Final, cast
 # treats 0.0 as -0.0, and before Python 3.12 ignores columns; this one does not.
 
 
+Constant: TypeAlias = Union[
+    "types.CodeType | bool | int | float | complex | str | bytes | types.EllipsisType | None",
+    "tuple[Constant, ...]",
+    "frozenset[Constant]",
+    "slice[Constant, Constant, Constant]",
+]
+"""A constant of compiled code."""
 SIZE: Final = 32
 """The bytes of a digest."""
 
@@ -64,32 +71,33 @@ def has_columns(code: types.CodeType) -> bool:
     return any([column is not None for _, _, column, _ in code.co_positions()])
 
 
-def _constant(given: object, *, columns: bool) -> bytes:
+def _constant(value: Constant, *, columns: bool) -> bytes:
     """Encode a constant with its class: True is not 1, and 0.0 not -0.0."""
-    value: Any = given
-    if isinstance(given, types.CodeType):
-        return b"code " + content(given, columns=columns)
-    if isinstance(given, float):
-        return b"float " + struct.pack("<d", given)
-    if isinstance(given, complex):
-        return b"complex " + struct.pack("<dd", given.real, given.imag)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return f"int {given:x}".encode()
-    if isinstance(given, bytes):
-        return b"bytes " + given
-    if isinstance(given, tuple | frozenset):
-        members = cast("Iterable[Any]", given)
-        parts = [_constant(member, columns=columns) for member in members]
-        return _joined(value, sorted(parts) if isinstance(given, frozenset) else parts)
-    if isinstance(given, slice):  # from Python 3.14 on
-        bounds = (value.start, value.stop, value.step)
-        return _joined(value, [_constant(bound, columns=columns) for bound in bounds])
-    return f"{type(given).__name__} {given}".encode(errors="surrogatepass")
+    match value:
+        case types.CodeType():
+            return b"code " + content(value, columns=columns)
+        case float():
+            return b"float " + struct.pack("<d", value)
+        case complex():
+            return b"complex " + struct.pack("<dd", value.real, value.imag)
+        case int() if not isinstance(value, bool):
+            return f"int {value:x}".encode()
+        case bytes():
+            return b"bytes " + value
+        case tuple():
+            return _joined("tuple", [_constant(each, columns=columns) for each in value])
+        case frozenset():
+            members = sorted([_constant(each, columns=columns) for each in value])
+            return _joined("frozenset", members)
+        case slice(start=start, stop=stop, step=step):  # from Python 3.14 on
+            bounds = (start, stop, step)
+            return _joined("slice", [_constant(bound, columns=columns) for bound in bounds])
+        case _:
+            return f"{type(value).__name__} {value}".encode(errors="surrogatepass")
 
 
-def _joined(value: object, parts: list[bytes]) -> bytes:
-    kind = type(value).__name__.encode()
-    return kind + b"".join([len(part).to_bytes(8, "little") + part for part in parts])
+def _joined(kind: str, parts: list[bytes]) -> bytes:
+    return kind.encode() + b"".join([len(part).to_bytes(8, "little") + part for part in parts])
 
 
 # The texts of loaded code: files, cells of notebooks, prompts, `python -c`.

@@ -13,7 +13,7 @@ import unicodedata
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import TypeAlias
 
 from pscdsl._src.frontend.text.code_texts import shown_text
 from pscdsl._src.support.paths import read, resolved
@@ -26,6 +26,9 @@ from pscdsl._src.support.paths import read, resolved
 
 SUFFIX = ".ipynb"
 _CELL = re.compile(r"^(?P<file>.*\.ipynb):cell (?P<number>\d+)$", re.DOTALL)
+
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 class NotANotebook(Exception):
@@ -60,12 +63,13 @@ def in_order(path: str) -> tuple[str, int]:
 def code_cells(data: bytes) -> tuple[CodeCell, ...]:
     """Return the code cells of a notebook in order; none if its language is not Python."""
     document = _object(_parsed(data), "the document")
-    if not isinstance(document.get("nbformat"), int) or document["nbformat"] < 4:
+    version = document.get("nbformat")
+    if not isinstance(version, int) or version < 4:
         raise NotANotebook("its format is older than version 4")
     if not _is_of_python(document):
         return ()
     cells = document.get("cells")
-    if not _is_list(cells):
+    if not isinstance(cells, list):
         raise NotANotebook("it has no list of cells")
     found: list[CodeCell] = []
     for number, item in enumerate(cells, 1):
@@ -75,9 +79,10 @@ def code_cells(data: bytes) -> tuple[CodeCell, ...]:
     return tuple(found)
 
 
-def _parsed(data: bytes) -> Any:
+def _parsed(data: bytes) -> Json:
     try:
-        return json.loads(data)
+        document: Json = json.loads(data)
+        return document
     except RecursionError:
         raise NotANotebook("it is nested too deeply") from None
     except UnicodeDecodeError:
@@ -86,37 +91,30 @@ def _parsed(data: bytes) -> Any:
         raise NotANotebook(f"it is not JSON ({error})") from None
 
 
-def _is_list(value: object) -> TypeGuard[list[Any]]:
-    return isinstance(value, list)
-
-
-def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
-
-
-def _object(value: object, what: str) -> dict[str, Any]:
-    if not _is_object(value):
+def _object(value: Json, what: str) -> dict[str, Json]:
+    if not isinstance(value, dict):
         raise NotANotebook(f"{what} is not an object")
     return value
 
 
-def _text(source: object, number: int) -> str:
+def _text(source: Json, number: int) -> str:
     """Return the text of a cell, which is stored as one string or as its lines."""
-    parts: list[Any] = source if _is_list(source) else [source]
-    if not all(isinstance(part, str) for part in parts):
+    parts = source if isinstance(source, list) else [source]
+    lines = [part for part in parts if isinstance(part, str)]
+    if len(lines) < len(parts):
         raise NotANotebook(f"the source of cell {number} is not text")
-    text = "".join(parts).encode(errors="surrogatepass").decode(errors="replace")
+    text = "".join(lines).encode(errors="surrogatepass").decode(errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _is_of_python(document: dict[str, Any]) -> bool:
+def _is_of_python(document: dict[str, Json]) -> bool:
     """Return whether a notebook's kernel runs Python, which is the default."""
     metadata = document.get("metadata")
-    if not _is_object(metadata):
+    if not isinstance(metadata, dict):
         return True
     for section, key in (("language_info", "name"), ("kernelspec", "language")):
         entry = metadata.get(section)
-        language = entry.get(key) if _is_object(entry) else None
+        language = entry.get(key) if isinstance(entry, dict) else None
         if isinstance(language, str):
             return language.lower() in ("python", "ipython", "python3")
     return True
