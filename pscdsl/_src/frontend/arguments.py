@@ -68,7 +68,7 @@ from pscdsl.typing.codes.shapes_of_arguments import ReturnShape
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.dtypes import DType, accepts_weak, becomes
-from pscdsl.typing.python_containers import is_constant, is_tuple
+from pscdsl.typing.python_containers import is_constant, is_dict, is_sequence, is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
     DictSpec,
@@ -144,7 +144,7 @@ def as_declared(spec: Spec, value: AnyValue) -> AnyValue:
             return None
         case OptionalSpec(item=item), _:
             return as_declared(item, value)
-        case TupleSpec(items=items, listed=listed), tuple() | list():
+        case TupleSpec(items=items, listed=listed), _ if is_sequence(value):
             found = map(as_declared, items, value)
             return list(found) if listed else tuple(found)
         case RepeatedSpec(item=item), _:
@@ -199,7 +199,7 @@ def holds_sizes(value: AnyValue) -> bool:
             return MEANINGS.get(name) is not value  # a method of something, else
         case _ if is_closed(value) or is_type(value) or isinstance(value, _WITHOUT_SIZES):
             return False
-        case tuple() | list() | dict():
+        case _ if is_sequence(value) or is_dict(value):
             return any(map(holds_sizes, parts(value)))
         case _ if is_constant(value):
             return False

@@ -30,6 +30,7 @@ from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl.typing.codes.language import BadArguments, NotCallable, Unsupported
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_sequence
 
 # The class statements that have a meaning: a short list, and a refusal for anything else.
 #
@@ -122,7 +123,8 @@ def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out"
 def class_text(frame: Frame, node: ast.ClassDef) -> ClassText:
     """Read a class statement; a Failure if its text does not determine the class."""
     reader = _Reader(frame, node)
-    return reader.read(**fields(node, reader.read))
+    reader.read(**fields(node, reader.read))
+    return reader.text
 
 
 _VALUES = ("__doc__", "__slots__", "__hash__", "__invariant__")
@@ -153,7 +155,7 @@ class _Reader:
         keywords: list[ast.keyword],
         body: list[ast.stmt],
         decorator_list: list[ast.expr],
-    ) -> ClassText:
+    ) -> None:
         """Read the class statement."""
         self._bases(bases)
         self._decorators(name, decorator_list)
@@ -175,7 +177,6 @@ class _Reader:
                     raise refuse(self.frame, keyword, f"`{keyword.arg}=` of a class")
         for statement in body:
             self._statement(statement)
-        return self.text
 
     def _bases(self, bases: list[ast.expr]) -> None:
         text = self.text
@@ -677,7 +678,7 @@ def named_tuple(here: Builder, typename: AnyValue, fields: AnyValue = (), /) -> 
     """Read `NamedTuple("P", [("x", …)])` or `collections.namedtuple("P", "x y")`."""
     del here
     given = fields.replace(",", " ").split() if isinstance(fields, str) else fields
-    names = [_field_name(each) for each in given] if isinstance(given, list | tuple) else [""]
+    names = [_field_name(each) for each in given] if is_sequence(given) else [""]
     plain = all(each.isidentifier() for each in names)
     if not isinstance(typename, str) or not plain or len({*names}) < len(names):
         problem = "takes a name, and names of fields"
@@ -692,11 +693,8 @@ def named_tuple(here: Builder, typename: AnyValue, fields: AnyValue = (), /) -> 
 
 def _field_name(item: AnyValue) -> str:
     """Return the name in a field of a named tuple; empty if there is none."""
-    match item:
-        case str(name) | (str(name), *_):
-            return name
-        case _:
-            return ""
+    first = item[0] if is_sequence(item) and item else item
+    return first if isinstance(first, str) else ""
 
 
 MEANINGS["collections.namedtuple"] = StaticFunction("collections.namedtuple", named_tuple)

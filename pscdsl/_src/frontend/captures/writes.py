@@ -31,6 +31,7 @@ from pscdsl._src.frontend.values import RecordValue
 from pscdsl._src.language.writes import named
 from pscdsl.numpy.methods import IN_PLACE
 from pscdsl.typing.diagnostics import Span
+from pscdsl.typing.python_containers import is_dict, is_sequence
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.files import Files
@@ -143,7 +144,7 @@ def _after(value: AnyValue, step: Access) -> list[AnyValue]:
             return _part_of_array(value, kind, key)
         case RecordValue(fields=fields), "attribute" if key in fields:
             return [fields[key]]
-        case ((list() | tuple() | dict()), "item"):
+        case _, "item" if is_sequence(value) or is_dict(value):
             if key is UNKNOWN or key is EACH:
                 return list(parts(value))
             try:
