@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
+from pscdsl._src.frontend.values import NumericValue
 from pscdsl._src.ir.builder import Builder, Weak
 from pscdsl.numpy import methods as table
 from pscdsl.typing.assumptions import Assumptions, Fact
@@ -75,7 +76,7 @@ def kept(find: Find) -> Find:
     return once
 
 
-def bounds_of(facts: Assumptions, x: object) -> Find | None:
+def bounds_of(facts: Assumptions, x: NumericValue) -> Find | None:
     """Return a function that finds the bounds of a real Python number; None for anything else."""
     if isinstance(x, Number):
         return x.bounds
@@ -255,7 +256,7 @@ def applied(name: str, real: Callable[[float], float], x: Find) -> Find | None:
     return find
 
 
-def is_whole(x: Any) -> bool:
+def is_whole(x: NumericValue) -> bool:
     """Return whether a number is known to be an integer."""
     return isinstance(x, int | Dim) or (isinstance(x, float) and x.is_integer())
 

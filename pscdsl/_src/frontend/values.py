@@ -218,7 +218,9 @@ class Alias:
     frame: Frame
     node: ast.expr
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Return an instance of a record class, whatever its sizes are called."""
         if not isinstance(self.head, Applicable):
             raise Failure(NotCallable(found=describe(self)))
@@ -250,7 +252,9 @@ class External:
     library: bool = field(default=False, compare=False)
     """Whether it is a module, or was imported from one: its attributes may be named."""
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Refuse the call, also where another function makes it."""
         from pscdsl._src.frontend.purity import external_use  # which is about these values
 
@@ -296,7 +300,9 @@ class StaticFunction:
     name: str
     body: Callable[..., AnyValue]
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call it; an exception of Python's for bad arguments becomes a finding."""
         try:
             return self.body(here, *args, **kwargs)
@@ -337,7 +343,7 @@ PLACEHOLDER: Final = Marker("functools.Placeholder")
 """The place in a `functools.partial` for an argument of the call, from Python 3.14 on."""
 
 
-def is_placeholder(value: object) -> bool:
+def is_placeholder(value: Place) -> bool:
     """Return whether a value is `functools.Placeholder`."""
     return isinstance(value, Marker) and value == PLACEHOLDER
 
@@ -350,7 +356,9 @@ class Partial:
     args: tuple[AnyValue, ...]
     kwargs: Mapping[str, AnyValue]
 
-    def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
         """Call with all arguments, the first of them in the places that are left open."""
         due = list(args)
         places = sum(map(is_placeholder, self.args))
@@ -467,7 +475,7 @@ class UnorderedView(View):
         return self._items or ()
 
 
-def is_traced(value: object) -> TypeIs[Array]:
+def is_traced(value: Place) -> TypeIs[Array]:
     """Return whether this is an array of the program."""
     return isinstance(value, (Value, Weak))
 
@@ -475,7 +483,7 @@ def is_traced(value: object) -> TypeIs[Array]:
 _NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
 
 
-def is_number(value: object) -> TypeIs[NumericValue]:
+def is_number(value: Place) -> TypeIs[NumericValue]:
     """Return whether this can be used as an array."""
     return isinstance(value, _NUMBERS)
 
@@ -507,7 +515,7 @@ def with_tree_parts(value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
     return VectorValue(tuple(parts))
 
 
-def is_poisoned(value: object) -> bool:
+def is_poisoned(value: Place) -> bool:
     """Return whether an error was reported in this or in a part of it."""
     if isinstance(value, (Value, Weak)):  # the most frequent case, for every value
         return False
@@ -524,12 +532,12 @@ def without_poison(value: AnyValue, unknown: External) -> AnyValue:
     return with_tree_parts(value, [without_poison(part, unknown) for part in parts])
 
 
-def is_plain(value: object) -> bool:
+def is_plain(value: Place) -> bool:
     """Return whether a value's text is the same in a check and in a run of the program."""
     return value is None or isinstance(value, str | bool | int | float | complex)
 
 
-def is_type(value: object) -> bool:
+def is_type(value: Place) -> bool:
     """Return whether a value names a type, and has no effect as an annotation."""
     from pscdsl._src.frontend.annotations import TypeVariable  # which are values
     from pscdsl._src.frontend.interpreter.records import RecordClass  # which are values

@@ -292,7 +292,7 @@ def found_key(key: AnyValue, keys: Iterable[AnyValue]) -> AnyValue:
 class Table:
     """A dict under construction, which also compares keys that are not closed."""
 
-    def __init__(self, items: Mapping[Any, Any] | None = None) -> None:
+    def __init__(self, items: Mapping[Any, AnyValue] | None = None) -> None:
         self.items: dict[Any, AnyValue] = dict(items or {})
         self._open = [key for key in self.items if not is_closed(key)]
 

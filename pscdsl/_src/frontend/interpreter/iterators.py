@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.frontend.interpreter import operators
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.iteration import is_lazy
-from pscdsl._src.frontend.interpreter.python_library import NO_NODE, call, frame_of
+from pscdsl._src.frontend.interpreter.python_library import NO_NODE, Rule, call, frame_of
 from pscdsl._src.frontend.purity import external_value, require_closed
 from pscdsl._src.frontend.values import MAX_ITEMS, AnyValue, Builtin, External, Once
 from pscdsl._src.ir.builder import Builder
@@ -21,8 +21,6 @@ from pscdsl._src.language.meanings import MEANINGS, describe
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
-
-Rule = Callable[..., Any]
 
 
 def _rearranged(name: str, real: Callable[..., Iterable[AnyValue]]) -> Rule:

@@ -229,7 +229,7 @@ def _traced(frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyVa
     return bounded(found, bounds)
 
 
-def _bounds(frame: Frame, name: str, left: AnyValue, right: AnyValue) -> Find | None:
+def _bounds(frame: Frame, name: str, left: NumericValue, right: NumericValue) -> Find | None:
     """Return the bounds of Python arithmetic on sizes and numbers; a Failure if it may raise."""
     if not any(isinstance(each, Number | Dim) for each in (left, right)):
         return None

@@ -438,7 +438,7 @@ def _sorted_map(value: UnorderedView | MapValue, key: AnyValue, reverse: AnyValu
     return found
 
 
-def _truths(name: str, real: Callable[..., Any]) -> Rule:
+def _truths(name: str) -> Rule:
     def apply(here: Builder, iterable: AnyValue, /) -> AnyValue:
         if isinstance(iterable, Long | Generated):
             items = iterable.array()
@@ -1011,8 +1011,8 @@ FUNCTIONS: dict[str, Entry] = {
     "builtins.sorted": _reading(
         _sorted, sorted, consumes=True, sets=Sets.SORTED, makes_container=True
     ),
-    "builtins.all": _reading(_truths("all", all), all, consumes=True, sets=Sets.UNORDERED),
-    "builtins.any": _reading(_truths("any", any), any, consumes=True, sets=Sets.UNORDERED),
+    "builtins.all": _reading(_truths("all"), all, consumes=True, sets=Sets.UNORDERED),
+    "builtins.any": _reading(_truths("any"), any, consumes=True, sets=Sets.UNORDERED),
     "builtins.abs": _reading(_abs, abs),
     "builtins.round": _reading(_round, _rounded),
     "builtins.int": _reading(_int, int),

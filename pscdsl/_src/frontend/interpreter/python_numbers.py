@@ -28,7 +28,7 @@ AnyNumber: TypeAlias = PythonNumber | Number | bool | int | float | complex | Di
 """A Python number, known or not."""
 
 
-def is_number(value: object) -> TypeGuard[PythonNumber]:
+def is_number(value: AnyValue) -> TypeGuard[PythonNumber]:
     """Return whether a value is a Python number that is known only at run time."""
     return isinstance(value, PythonNumber) and not value.is_array
 
