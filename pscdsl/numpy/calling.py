@@ -57,7 +57,7 @@ from pscdsl.typing.codes.shapes import (
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, KEY, PYTHON, U64, DType, Kind, accepts_weak
-from pscdsl.typing.python_containers import NDArray, is_sequence, is_tuple
+from pscdsl.typing.python_containers import is_sequence, is_tuple
 
 T = TypeVar("T")
 
@@ -133,26 +133,15 @@ def _refuse(axis: object, function: str) -> NoReturn:
 # Sizes and shapes as arguments: static integers and symbolic sizes, never computed ones.
 
 
-class Counted(Weak):
-    """An integer in the program that is known to be a size: it can stand for that in a shape."""
+class OfCounter(Weak):
+    """An integer that is made of the counters of loops: a number that is known as a size, too."""
 
     __slots__ = ("size",)
 
-    def __init__(self, here: Builder, size: Size) -> None:
-        number = here.weak(size)
-        super().__init__(here, number.kind, (), number.at, scalar=True)
-        self.size = size
-
-
-class OfCounter(Counted):
-    """An integer that is made of the counters of loops: a number that is known as a size, too."""
-
-    __slots__ = ()
-
     def __init__(self, here: Builder, size: Size, number: Weak | None = None) -> None:
-        super().__init__(here, size)
-        if number is not None:
-            self._at = number.at
+        number = here.weak(size) if number is None else number
+        super().__init__(here, Kind.INT, (), number.at, scalar=True, known=size)
+        self.size = size
 
 
 def size_of_counter(value: T) -> T | Size:
@@ -160,12 +149,13 @@ def size_of_counter(value: T) -> T | Size:
     return value.size if isinstance(value, OfCounter) else value
 
 
-def counted(here: Builder | None, sizes: object) -> Counted | None:
+def counted(here: Builder | None, sizes: object) -> Weak | None:
     """The product of a tuple of sizes, as `np.prod` gives it; None if it is something else."""
     if here is None or not is_tuple(sizes) or not sizes:
         return None
     if all(isinstance(x, Dim) or type(x) is int for x in sizes):
-        return Counted(here, math.prod(sizes))
+        size: Size = math.prod(sizes)
+        return Weak(here, Kind.INT, (), here.weak(size).at, scalar=True, known=size)
     return None
 
 
@@ -173,8 +163,8 @@ def as_size(x: object, function: str) -> Size:
     """An integer that is known while checking, maybe in terms of sizes; of any sign."""
     if isinstance(x, Dim):
         return x
-    if isinstance(x, Counted):
-        return x.size
+    if isinstance(x, Weak) and isinstance(x.known, int | Dim):
+        return x.known
     if isinstance(x, Weak) and x.made_of_sizes:
         raise Failure(
             DataDependentShape(
@@ -272,18 +262,6 @@ def created(
 ) -> Value | Weak:
     """A new array: in a dtype if one is given, else open; `at` must be exact in every dtype."""
     return Weak(here, kind, shape, at, scalar=True) if dtype is None else at(dtype)
-
-
-class Known(Weak):
-    """An open array whose numbers are known while checking."""
-
-    __slots__ = ("numbers",)
-
-    def __init__(
-        self, builder: Builder, kind: Kind, numbers: NDArray, at: Callable[[DType], Value]
-    ) -> None:
-        super().__init__(builder, kind, numbers.shape, at, scalar=True)
-        self.numbers = numbers
 
 
 def as_operand(here: Builder, x: Any) -> Value | Weak:

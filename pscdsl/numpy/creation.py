@@ -21,7 +21,6 @@ from pscdsl._src.primitives.elementwise import Bitcast
 from pscdsl._src.primitives.matrices import Diagonal
 from pscdsl._src.primitives.shaping import Constant, Iota, Pad
 from pscdsl.numpy.calling import (
-    Known,
     as_array,
     as_count,
     as_integer,
@@ -330,7 +329,8 @@ def _constant(
 
     if dtype is not None:
         return at(dtype)
-    return Known(here, kind, np.array(numbers).reshape(shape), at)
+    known = np.array(numbers).reshape(shape)
+    return Weak(here, kind, known.shape, at, scalar=True, known=known)
 
 
 def _stacked(name: str, values: Sequence[Value], outer: tuple[int, ...]) -> Value:

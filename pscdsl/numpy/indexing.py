@@ -16,7 +16,6 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
 from pscdsl._src.primitives.shaping import Constant, SizeValue, Slice
 from pscdsl.numpy.calling import (
-    Known,
     OfCounter,
     as_count,
     as_items,
@@ -322,8 +321,8 @@ def _places(x: Value, item: Any, axis: int) -> Value:
         item = _from_list(x, item, axis)
     elif is_known_array(item):
         item = _from_constant(x, item, axis)
-    elif isinstance(item, Known) and item.kind <= Kind.INT:
-        item = _from_constant(x, item.numbers, axis)
+    elif isinstance(item, Weak) and is_known_array(item.known) and item.kind <= Kind.INT:
+        item = _from_constant(x, item.known, axis)
     if isinstance(item, Weak):
         if item.kind > Kind.INT:
             raise Failure(NotAnIndex(what=f"an array of dtype {item.dtype}"))

@@ -17,8 +17,6 @@ from pscdsl._src.primitives.indexing import Gather, Scatter
 from pscdsl._src.primitives.reductions import ArgReduce, Extreme, Reduce
 from pscdsl._src.primitives.sorting import SearchSorted, Side, Sort, TopK
 from pscdsl.numpy.calling import (
-    Counted,
-    Known,
     as_array,
     as_count,
     as_operand,
@@ -189,14 +187,16 @@ def _check_places(a: Value, axis: int, kth: Any, kind: str, name: str) -> None:
 
 def _known_items(kth: Any, name: str) -> Sequence[Any]:
     """The places in a list or an array that is known while checking; anything else is one."""
-    if isinstance(kth, Known):
-        kth = kth.numbers
+    size = None
+    if isinstance(kth, Weak):
+        size = kth.known if isinstance(kth.known, int | Dim) else None
+        kth = kth.known if is_known_array(kth.known) else kth
     elif isinstance(kth, Value):
         kth = known_places(kth)
     if is_known_array(kth) and kth.ndim == 1 and kth.dtype.kind in "iu":
         places: Sequence[Any] = kth.tolist()
         return places
-    if not isinstance(kth, Counted):
+    if size is None:
         require_static(kth, name, "kth")
     return listed(kth) or (kth,)
 
@@ -325,10 +325,10 @@ def _sorter(here: Builder, given: Any) -> Value:
     sorter = as_operand(here, given)
     if not isinstance(sorter, Weak):
         return sorter
-    if isinstance(sorter, Known) and sorter.kind is Kind.INT:
-        outside = (sorter.numbers < 0) | (sorter.numbers >= sorter.numbers.size)
+    if is_known_array(sorter.known) and sorter.kind is Kind.INT:
+        outside = (sorter.known < 0) | (sorter.known >= sorter.known.size)
         if outside.any():
-            problem = f"has {sorter.numbers[outside][0]} in `sorter`, which is no place"
+            problem = f"has {sorter.known[outside][0]} in `sorter`, which is no place"
             raise Failure(BadArguments(function="numpy.searchsorted", problem=problem))
     return sorter.default()
 
@@ -603,8 +603,8 @@ def _edges(here: Builder, a: Value, bins: Any, bounds: Any) -> Value:
         _require_increasing(known)
         edges = in_dtype(here, known, dtype)
     elif isinstance(bins, Value | Weak):
-        if isinstance(bins, Known) and bins.ndim == 1:
-            _require_increasing(bins.numbers)
+        if isinstance(bins, Weak) and is_known_array(bins.known) and bins.ndim == 1:
+            _require_increasing(bins.known)
         edges = bins.at(dtype) if isinstance(bins, Weak) else cast(bins, dtype)
     else:
         problem = f"takes a number of bins or their edges, not {describe(bins)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pscdsl._src.frontend.values import NumericValue
 from pscdsl._src.ir.builder import Builder, Weak
@@ -43,16 +43,14 @@ class Number(Weak):
     """A number of Python's that is made of sizes."""
 
     made_of_sizes = True
-    __slots__ = ("bounds",)
+    __slots__ = ("bounds", "quotient")
 
-    bounds: Find
-
-    @classmethod
-    def of(cls, weak: Weak, bounds: Find) -> Self:
-        """Return a weak number with a function that finds its bounds."""
-        made = cls(weak.builder, weak.kind, weak.shape, weak.at)
-        made.bounds = kept(bounds)
-        return made
+    def __init__(self, weak: Weak, bounds: Find, quotient: tuple[Size, int] | None = None) -> None:
+        super().__init__(weak.builder, weak.kind, weak.shape, weak.at)
+        self.bounds = kept(bounds)
+        """Finds its bounds."""
+        self.quotient = quotient
+        """The size and the integer of which it is the quotient, which is a size if rounded."""
 
     def as_array(self) -> Weak:
         """Return the array that NumPy makes of the number."""
@@ -61,6 +59,17 @@ class Number(Weak):
     def description(self) -> str:
         """Return its name for messages."""
         return "a number made of sizes"
+
+    def rounded(self, name: str) -> Size | None:
+        """Return its `floor`, `ceil` or `trunc` as a size; None if it is not known as one."""
+        if self.quotient is None:
+            return None
+        numerator, denominator = self.quotient
+        if name == "ceil":
+            return -((-numerator) // denominator)
+        if name == "trunc" and not self.builder.facts.proves(Fact("<=", 0, numerator)):
+            return None
+        return numerator // denominator
 
 
 def kept(find: Find) -> Find:
@@ -268,27 +277,6 @@ LARGEST = 2**20
 """Python divides in f64: below this limit, rounding its result is rounding the exact quotient."""
 
 
-class Quotient(Number):
-    """A size divided by a positive integer, as a number in Python's arithmetic."""
-
-    __slots__ = ("denominator", "numerator")
-
-    numerator: Size
-    denominator: int
-
-    def floor(self) -> Size:
-        """Return the largest integer that is not above it."""
-        return self.numerator // self.denominator
-
-    def ceil(self) -> Size:
-        """Return the smallest integer that is not below it."""
-        return -((-self.numerator) // self.denominator)
-
-    def truncated(self) -> Size | None:
-        """Return the result of `int`; None if the sign is unknown."""
-        return self.floor() if self.builder.facts.proves(Fact("<=", 0, self.numerator)) else None
-
-
 def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
     """Return a size divided by a positive integer."""
     weak: Weak = table.BINARY["Div"].apply(here, (here.weak(numerator), denominator), {})
@@ -299,8 +287,4 @@ def quotient(here: Builder, numerator: Dim, denominator: int) -> Number:
         low, high = size(tight)
         return Bounds(low / denominator, high / denominator)
 
-    if denominator > LARGEST:
-        return Number.of(weak, bounds)
-    made = Quotient.of(weak, bounds)
-    made.numerator, made.denominator = numerator, denominator
-    return made
+    return Number(weak, bounds, (numerator, denominator) if denominator <= LARGEST else None)

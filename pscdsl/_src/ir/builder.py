@@ -535,7 +535,7 @@ class Weak(Operators):
 
     made_of_sizes = False
     """Whether it is a number that Python computes from sizes."""
-    __slots__ = ("_at", "_built", "_open", "_scalar", "_whole", "builder", "kind", "shape")
+    __slots__ = ("_at", "_built", "_open", "_scalar", "_whole", "builder", "kind", "known", "shape")
 
     def __init__(
         self,
@@ -546,10 +546,13 @@ class Weak(Operators):
         scalar: bool = False,
         whole: DType = I64,
         dtype: DType | None = None,
+        known: NDArray | Size | None = None,
     ) -> None:
         self.builder = builder
         self.kind = kind
         self.shape = shape
+        self.known = known
+        """Its numbers if they are known while checking, or the size that it is."""
         self._at = at
         self._scalar = scalar  # a Python scalar or a size: exact in every dtype
         self._whole = whole  # the dtype of integers before conversion

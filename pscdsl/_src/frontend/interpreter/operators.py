@@ -262,7 +262,7 @@ def _is_integer(x: AnyValue) -> bool:
 
 def bounded(result: Array, bounds: Find | None) -> Array:
     """Give a weak result of arithmetic on sizes its bounds."""
-    return result if bounds is None or not isinstance(result, Weak) else Number.of(result, bounds)
+    return result if bounds is None or not isinstance(result, Weak) else Number(result, bounds)
 
 
 def _static(frame: Frame, node: ast.AST, name: str, left: AnyValue, right: AnyValue) -> AnyValue:
@@ -613,7 +613,7 @@ def _truth_of_numbers(result: Array, left: AnyValue, right: AnyValue) -> Array:
     def at(dtype: DType) -> Value:
         return cast(result, dtype)
 
-    return Number.of(Weak(result.builder, Kind.BOOL, (), at), lambda tight: Bounds(0.0, 1.0))
+    return Number(Weak(result.builder, Kind.BOOL, (), at), lambda tight: Bounds(0.0, 1.0))
 
 
 _MIRRORED = {"Lt": "Gt", "LtE": "GtE", "Gt": "Lt", "GtE": "LtE"}

@@ -49,7 +49,6 @@ from pscdsl._src.frontend.size_numbers import (
     Bounds,
     Find,
     Number,
-    Quotient,
     absolute,
     applied,
     bounds_of,
@@ -523,12 +522,9 @@ def _int(here: Builder, x: AnyValue = 0, /) -> AnyValue:
         return x
     if isinstance(x, Undecided):
         x = condition(here, x)
-    if isinstance(x, Quotient):
-        found = x.truncated()
-        if found is not None:
-            return found
     if isinstance(x, Number):
-        return _integer(here, "trunc", x)
+        size = x.rounded("trunc")
+        return _integer(here, "trunc", x) if size is None else size
     number = python_numbers.real_number(x)
     if number is not None:
         return python_numbers.integer_of("trunc", number)
@@ -776,8 +772,10 @@ def _math(name: str) -> Rule:
         _refuse_arrays_but_quotients(f"math.{name}", rewrite, args)
         if len(args) == 1 and not kwargs:
             (x,) = args
-            if isinstance(x, Quotient) and name in ("floor", "ceil"):
-                return x.floor() if name == "floor" else x.ceil()
+            if isinstance(x, Number) and name in ("floor", "ceil"):
+                size = x.rounded(name)
+                if size is not None:
+                    return size
             if isinstance(x, Dim) and name in ("floor", "ceil", "trunc"):
                 return x
             if isinstance(x, Dim | Number):
@@ -875,7 +873,7 @@ def _rounded_number(
             raise Failure(ScalarDoesNotFit(scalar="a number made of sizes", dtype=dtype))
         return cast(rounded(x.at(F64)), dtype)
 
-    return Number.of(Weak(here, Kind.INT, (), at), bounds)
+    return Number(Weak(here, Kind.INT, (), at), bounds)
 
 
 def _prod(here: Builder, iterable: AnyValue, /, *, start: AnyValue = 1) -> AnyValue:
