@@ -318,7 +318,7 @@ WORKLOADS = (
         product_i8,
         lambda n: (_integers(n, n, dtype=np.int8), _integers(n, n, dtype=np.int8)),
         512,
-        0.1,
+        1.05,
     ),
     _work(
         "product i32 512x512",

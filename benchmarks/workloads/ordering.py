@@ -315,7 +315,7 @@ WORKLOADS = (
         _method("searchsorted"),
         goal=1.0,
     ),
-    Workload("stencil update", stencil, _square, 1024, _stencil, goal=0.4),
+    Workload("stencil update", stencil, _square, 1024, _stencil, goal=1.05),
     Workload("rows picked", rows, _picked, 1024, _rows, goal=0.8),
     Workload(
         "rows in order",

@@ -146,7 +146,7 @@ def test_all_that_matters_changes_the_keys(monkeypatch: pytest.MonkeyPatch) -> N
         found.append(keys(base))
     monkeypatch.setattr(conditions, "backend", partial(_parts, parts))
     with monkeypatch.context() as setting:
-        setting.setenv(VARIABLE, "turned_factors")
+        setting.setenv(VARIABLE, "prepared_factors")
         found.append(keys(base))
     for at in (0, 1):
         kinds = [pair[at] for pair in found]

@@ -14,7 +14,6 @@ import scipy.special
 
 import pscdsl as psc
 from pscdsl import f32, f64
-from pscdsl._src.targets.forms import VARIABLE
 from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.shapes import AxisOutOfRange
 from pscdsl.typing.codes.shapes_of_arguments import EmptyReduction
@@ -167,14 +166,6 @@ def test_small_sums_beside_a_shift_near_zero(code: str, ones: int) -> None:
         others = others[: size - 1] if axis == 0 else others[:, : size - 1]
         wanted = np.log1p(np.exp(others).sum(axis)).astype(float)
         agree(found, wanted, 1e-6 if code == "f4" else 1e-13)
-
-
-def test_the_plain_sum_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = psc.kernel(rows)
-    assert "stablehlo.case" in kernel.lower(m=64, n=256).text()
-    assert "stablehlo.case" not in kernel.lower(m=8, n=256).text()
-    monkeypatch.setenv(VARIABLE, "plain_exponential_sum")
-    assert "stablehlo.case" not in kernel.lower(m=64, n=256).text()
 
 
 def run_compiled_special(name: str, x: Any) -> Any:

@@ -53,11 +53,6 @@ def rows(v: f32["n"], a: f32["n m"]) -> f32["m"]:
 
 
 @psc.kernel
-def integers(x: i8["n m"], y: i8["m k"]) -> i8["n k"]:
-    return x @ y
-
-
-@psc.kernel
 def turned_step(a: f64["n n"], x: f64["n m"]) -> f64["n m"]:
     def step(_: i32, x: f64["n m"]) -> f64["n m"]:
         return (np.tanh(a + x[0, 0])).T @ x / 8
@@ -132,24 +127,6 @@ def gram(a: f64["n k"], b: f64["n m"]) -> f64["k m"]:
 
 
 @psc.kernel
-def one_column(a: f64["n n"], b: f64["n"]) -> tuple[f64["n"], ...]:
-    kinds = [(low, turned, False) for low in (True, False) for turned in (True, False)]
-    return tuple(
-        [
-            psc.triangular_solve(a, b, lower=low, transpose=turned, unit_diagonal=unit)
-            for low, turned, unit in [*kinds, (True, False, True)]
-        ]
-    )
-
-
-@psc.kernel
-def waves(x: f32["n"]) -> f32["n"]:
-    for _ in [0] * 40:
-        x = np.sin(x * 3)
-    return x
-
-
-@psc.kernel
 def steps(xs: tuple[f32["n n"], ...]) -> tuple[f32["n n"], ...]:
     return tuple([x * 0.5 + np.tanh(x) for x in xs])
 
@@ -198,12 +175,10 @@ def singles(*shape: int) -> Any:
     return normal(*shape, dtype=np.float32)
 
 
-BYTES = np.random.default_rng(0).integers(-100, 100, (64, 64)).astype(np.int8)
 CASES = {
     "small products": (repeated_product, normal(8, 8), normal(8, 8)),
     "products of vectors": (norms, normal(64)),
     "rows in parts": (rows, normal(4096, dtype=np.float32), normal(4096, 200, dtype=np.float32)),
-    "integers by floats": (integers, BYTES, BYTES),
     "turned before a loop": (repeated_product, normal(64, 64), normal(64, 16)),
     "turned in a loop": (turned_step, normal(64, 64), normal(64, 16)),
     "turned for vectors": (vectors, normal(32, 32, dtype=np.float32), normal(32, dtype=np.float32)),
@@ -219,7 +194,6 @@ CASES = {
     "many solutions": (solved, definite(600, 6, 6), normal(600, 6, 2)),
     "many small solutions": (solved, definite(600, 3, 3), normal(600, 3, 2)),
     "many triangular solutions": (solved_triangular, definite(600, 6, 6), normal(600, 6, 2)),
-    "one column": (one_column, normal(523, 523) / 523 + np.eye(523), normal(523)),
     "turned factor of doubles": (gram, normal(80, 64), normal(80, 48)),
     "small solutions in a loop": (small_steps, definite(4, 4), normal(4, 1)),
     "larger solutions in a loop": (small_steps, definite(7, 7), normal(7, 1)),
@@ -240,7 +214,6 @@ CASES = {
         singles(3, 50),
     ),
     "rows added twice": (added_rows, singles(9, 4), indices(9, 40), singles(40, 4)),
-    "stages": (waves, normal(1 << 17, dtype=np.float32)),
     "groups": (steps, tuple([normal(16, 16, dtype=np.float32) for _ in range(12)])),
 }
 

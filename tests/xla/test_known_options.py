@@ -56,7 +56,7 @@ def test_xla_refuses_what_is_not_known() -> None:
         **TAKEN,
         **QUICK,
         OLDER: True,
-        module_options.FUSION_EMITTERS: False,
+        module_options.VECTOR_WIDTH: "256",
     }.items():
         options = compile_options(None, {})
         options.env_option_overrides = [(name, value)]
@@ -91,9 +91,12 @@ def test_each_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_meets_an_option_that_xla_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither users, whose elementwise programs are to get it, nor what compiles with options."""
-    monkeypatch.setattr(module_options, "FUSION_EMITTERS", OLDER)
-    assert module_options.plain_loop_options(module()) == {OLDER: False}
+    """Neither users, whose programs are to get it, nor what compiles with options."""
+
+    def older(_: Any) -> dict[str, bool]:
+        return {OLDER: False}
+
+    monkeypatch.setattr(module_options, "narrow_options", older)
     assert OLDER not in module_options.options(module())
     compiled = compile_module(module(), options={OLDER: True}), module_options.compiled(module())
     for each in compiled:

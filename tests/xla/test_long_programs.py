@@ -14,7 +14,6 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32, i8, i32, i64
 from pscdsl._src.kernels.emission import emitted
-from pscdsl._src.targets.cpu import module_options
 from pscdsl._src.transforms.simplify import operations
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl.typing.signatures import Choice
@@ -99,12 +98,6 @@ def depths(kernel: Any) -> tuple[bool, bool]:
 )
 def test_what_is_deep(kernel: Any, wanted: tuple[bool, bool]) -> None:
     assert depths(kernel) == wanted
-
-
-def test_deep_programs_are_not_left_to_the_older_emitter() -> None:
-    for kernel, plain in ((short, True), (long, False), (called, False)):
-        module = emitted(kernel.optimised(Choice()), {"n": 3})
-        assert bool(module_options.plain_loop_options(module)) is plain
 
 
 CHAIN = """

@@ -37,17 +37,6 @@ H: TypeAlias = Any
 """A value of the module being emitted; opaque to rules."""
 
 
-class Effort(NamedTuple):
-    """The work for each element."""
-
-    total: int
-    """About how many operations."""
-    depth: int
-    """The length of the longest chain of dependent operations."""
-    size: float
-    """An upper bound of the result's absolute value, if it is known."""
-
-
 class Hlo(Protocol):
     """The place in a StableHLO module where a rule appends its operations."""
 
@@ -255,17 +244,6 @@ class TargetHlo(Hlo, Protocol):
         """Return whether this is in a loop or a branch, where XLA leaves some operations slow."""
         ...
 
-    def known(self, x: H) -> int | None:
-        """Return the number of an integer scalar that `full` made; None if it is computed."""
-        ...
-
-    def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
-        """Return whether a few operations compute y from elements of x at other places.
-
-        The elements at y's own places begin at `starts`.
-        """
-        ...
-
     def everywhere(self, x: H) -> int | float | None:
         """Return the real number that fills a constant; None if x is not such a constant."""
         ...
@@ -284,10 +262,6 @@ class TargetHlo(Hlo, Protocol):
 
     def effort(self, x: H, enough: int) -> int:
         """About how many operations an element of x takes, if they are fewer than `enough`."""
-        ...
-
-    def is_stored(self, x: H) -> bool:
-        """Return whether elements are in memory, and not computed where they are read."""
         ...
 
     def kept_apart(self, x: H) -> H:

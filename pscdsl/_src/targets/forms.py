@@ -1,7 +1,7 @@
 """Speed forms: ways to compute an operation that were measured to be faster than XLA's own.
 
 A form has a name, a claim of its gain, a benchmark of that name, and a switch to compare:
-`PSCDSL_WITHOUT=sorting_network,small_products` in the environment. It decorates its parts: rewrites
+`PSCDSL_WITHOUT=sorting,small_products` in the environment. It decorates its parts: rewrites
 of the typed program, translations to StableHLO, passes over blocks, and compile options. A target
 uses a form if its table lists these parts; the table is the registration.
 """
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from pscdsl._src.xla.runtime.boot import WITHOUT, without
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.primitive import Effort, H, Types
-    from pscdsl._src.ir.program import Block, Equation
+    from pscdsl._src.ir.primitive import H, Types
+    from pscdsl._src.ir.program import Block
 
 VARIABLE: Final = WITHOUT
 """The environment variable that names the forms that are not to be used."""
@@ -31,11 +31,6 @@ class Context:
     """Whether every step of a loop computes it."""
     nested: bool
     """Whether a loop or a branch computes it: XLA leaves some operations slow there."""
-    effort_of: Callable[[Equation, Sequence[float]], Effort | None]
-    """Return the operations of an equation for each element, given bounds of its operands.
-
-    The result is None if the equation is not computed element by element.
-    """
 
 
 RewriteRule: TypeAlias = "Callable[[Any, Types, Types, Context], Block | None]"

@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
-from pscdsl._src.ir.primitive import Effort
-from pscdsl._src.ir.program import Block, Equation, Function, has_effects
+from pscdsl._src.ir.program import Block, Function, has_effects
 from pscdsl._src.primitives.control import substitute_block
 from pscdsl._src.primitives.factorisations import Cholesky, Lu, TriangularSolve
 from pscdsl._src.primitives.indexing import Scatter
@@ -18,8 +17,7 @@ from pscdsl._src.targets.cpu.table import CPU
 from pscdsl._src.targets.forms import Context, switched_off
 from pscdsl._src.targets.rewriting import Target, rewritten
 from pscdsl._src.targets.scatters import last_update
-from pscdsl._src.xla.emit.emit import ModuleEmitter, alone, emit_module
-from pscdsl._src.xla.emit.facts import effort_of
+from pscdsl._src.xla.emit.emit import emit_module
 from pscdsl.typing.assumptions import Assumptions
 
 # Modules for any device: the primitives' own rules, and forms that gain everywhere.
@@ -81,13 +79,11 @@ class Pipeline:
     """The steps before emission, for one module and one target."""
 
     def __init__(self, target: Target) -> None:
-        self._without = switched_off()
-        self.target = _choose(target, self._without)
+        self.target = _choose(target, switched_off())
         self.translations = self.target.translations
         self.routines = self.target.routines
         self.host_calls = self.target.host_calls
         self._verifies = os.environ.get(VERIFY, "") not in ("", "0")
-        self._aside: ModuleEmitter | None = None
 
     def prepared(
         self, function: Function, sizes: Mapping[str, int], *, in_loop: bool, nested: bool
@@ -97,18 +93,10 @@ class Pipeline:
         program = specialise(function, sizes)
         check: Check = partial(_verify, program) if self._verifies else _nothing
         check("specialise", program.body)
-        here = Context(in_loop, nested, self._effort_of)
+        here = Context(in_loop, nested)
         body = rewritten(self.target, program.body, here, check)
         check("rewrites", body)
         return body
-
-    def _effort_of(self, equation: Equation, sizes: Sequence[float]) -> Effort | None:
-        """Return the effort of an equation, measured by emitting it into a separate module."""
-        aside = self._aside
-        if aside is None:
-            aside = self._aside = ModuleEmitter(self)
-        kind = self.target.name, self._without
-        return effort_of(equation, sizes, kind, lambda block, bounds: alone(block, bounds, aside))
 
 
 @lru_cache(maxsize=16)

@@ -2,8 +2,8 @@
 
 Where XLA's older emitter makes a loop of fused operations, it visits the operands of each by
 recursion, in threads with 2 MB of stack: a chain of some 6,000 operations ends the process. It
-makes the loops of programs that ask for it (`plain_loops`), and those within native functions
-(`compile_module`); the newer emitter visits operations in order.
+makes the loops within native functions (`compile_module`); the newer emitter visits operations in
+order.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def slow_conv(x: Any, k: Any, strides: Any, dilation: Any, groups: int) -> Any:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16])
 def test_convolutions_as_shifted_products(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
     def check(kernel: Any, x: Any, k: Any, strides: Any, dilation: Any, groups: int) -> None:
-        (found,) = used("shifted_products", monkeypatch, kernel, x, k)
+        (found,) = used("convolutions", monkeypatch, kernel, x, k)
         terms = 1 if dtype is bfloat16 else k[0].size
         close(found, slow_conv(x, k, strides, dilation, groups), terms)
 
@@ -99,7 +99,7 @@ def test_convolutions_as_shifted_products(monkeypatch: pytest.MonkeyPatch, dtype
 
 def test_spread_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     x, k = normal(2, 3, 5, 6), normal(3, 1, 3, 2)
-    (found,) = used("shifted_products", monkeypatch, spread, x, k)
+    (found,) = used("convolutions", monkeypatch, spread, x, k)
     wanted = np.zeros((2, 3, 11, 12))
     for i, j in np.ndindex(3, 2):  # slides without being turned: its last element comes first
         wanted[:, :, i : i + 9 : 2, j : j + 11 : 2] += x * k[:, 0, 2 - i, 1 - j, None, None]
@@ -109,7 +109,7 @@ def test_spread_convolutions(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, bfloat16])
 def test_convolutions_in_loops(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
     x, k = normal(2, 16, 9, 17, dtype=dtype), normal(16, 16, 3, 2, dtype=dtype)
-    (found,) = used("channels_last", monkeypatch, convolved_again, x, k)
+    (found,) = used("convolutions", monkeypatch, convolved_again, x, k)
     wanted = slow_conv(x, k, (1, 1), (1, 1), 1)
     wanted = slow_conv(wanted.astype(dtype), k, (1, 1), (1, 1), 1)
     close(found, wanted, 8 if dtype is bfloat16 else 96)
@@ -119,7 +119,7 @@ def test_convolutions_in_loops(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> N
 def test_convolutions_in_branches(monkeypatch: pytest.MonkeyPatch, axes: int) -> None:
     x = normal(2, 16, *{1: (700,), 2: (21, 17), 3: (8, 7, 6)}[axes], dtype=np.float32)
     k = normal(16, 16, *(3,) * axes, dtype=np.float32)
-    (found,) = used("channels_last", monkeypatch, convolved_or_not, x, k, np.True_)
+    (found,) = used("convolutions", monkeypatch, convolved_or_not, x, k, np.True_)
     exact = convolved_or_not(x.astype(np.float64), k.astype(np.float64), np.True_)
     close(found, np.asarray(exact), 16 * 3**axes)
 

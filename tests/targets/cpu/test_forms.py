@@ -29,13 +29,13 @@ def loss(a: f64["n n"], x: f64["n"]) -> f64:
 def test_a_form_that_is_switched_off_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     lowered = psc.grad(loss).lower(n=64)
     given = lowered.text()
-    monkeypatch.setenv(VARIABLE, "turned_factors, sums_afterwards")
+    monkeypatch.setenv(VARIABLE, "prepared_factors, sums_afterwards")
     assert lowered.text() != given
 
 
 def test_names_of_forms_that_do_not_exist_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "nonsense")
-    with pytest.raises(ValueError, match=r"nonsense; there are: .*turned_factors"):
+    with pytest.raises(ValueError, match=r"nonsense; there are: .*prepared_factors"):
         step.lower(n=3).text()
 
 
@@ -47,7 +47,7 @@ def test_forms_say_what_they_are() -> None:
 
 def test_every_form_is_known_before_anything_is_imported() -> None:
     names = declared_in_sources()
-    assert {"plain_loops", "narrow_vectors", "turned_factors"} <= names == forms().keys()
+    assert {"narrow_vectors", "prepared_factors"} <= names == forms().keys()
     asked = "from pscdsl._src.targets.forms import switched_off; print(*sorted(switched_off()))"
     done = subprocess.run(
         [sys.executable, "-c", asked],

@@ -182,24 +182,6 @@ def test_what_is_not_finite_spreads_as_in_products(monkeypatch: pytest.MonkeyPat
         np.testing.assert_allclose(found, a @ c, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
-@pytest.mark.parametrize("shape", [(40, 1000, 30), (129, 260, 64)])
-def test_products_of_narrow_integers_are_exact(
-    monkeypatch: pytest.MonkeyPatch, dtype: Any, shape: tuple[int, int, int]
-) -> None:
-    m, k, n = shape
-    limits = np.iinfo(dtype)
-    extreme = np.full((m, k), limits.min or limits.max, dtype)
-    random = np.random.default_rng(k).integers(limits.min, limits.max, (k, n), dtype, True)
-    least = np.full((k, n), limits.min or limits.max, dtype)
-    for c in (random, least):
-        if dtype is np.uint8:  # its sums may be too large for f32
-            found = np.asarray(products(extreme, c))
-        else:
-            (found,) = used("float_products", monkeypatch, products, extreme, c)
-        np.testing.assert_array_equal(found, extreme @ c)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_small_systems(monkeypatch: pytest.MonkeyPatch, dtype: Any, n: int) -> None:
@@ -296,7 +278,7 @@ def test_matrices_that_are_turned_for_vectors(
 ) -> None:
     shapes = (n, n), (d, n), (length, d), (n,)
     given = [normal(*shape, dtype=np.float32) / 8 for shape in shapes]
-    last, all_of_them = used("turned_factors", monkeypatch, network, *given)
+    last, all_of_them = used("prepared_factors", monkeypatch, network, *given)
     a, c, xs, h = (each.astype(np.float64) for each in given)
     for x, found in zip(xs, all_of_them, strict=True):
         h = np.tanh(2 * a @ h + x @ c)
@@ -309,6 +291,6 @@ def test_matrices_that_are_not_turned_for_vectors(monkeypatch: pytest.MonkeyPatc
     cases = (("f32", 32, 50), ("f64", 32, 1000), ("f32", 15, 1000), ("f32", 300, 1000))
     for dtype, n, length in cases:
         given = network.lower(Float=dtype, n=n, d=2, t=length).text()
-        monkeypatch.setenv(VARIABLE, "turned_factors")
+        monkeypatch.setenv(VARIABLE, "prepared_factors")
         assert network.lower(Float=dtype, n=n, d=2, t=length).text() == given
         monkeypatch.delenv(VARIABLE)

@@ -9,7 +9,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, f64, i32
-from pscdsl._src.targets.cpu.loops import SYMMETRIC_FACTORS
+from pscdsl._src.targets.cpu.loops import PREPARED_FACTORS
 from pscdsl._src.targets.forms import VARIABLE
 
 N = 12
@@ -94,7 +94,7 @@ def test_results_are_the_same(kernel: Any, monkeypatch: pytest.MonkeyPatch) -> N
     given = arguments(kernel)
     found = onp.asarray(kernel(*given))
     text = kernel.lower(n=N).text()
-    monkeypatch.setenv(VARIABLE, SYMMETRIC_FACTORS.name)
+    monkeypatch.setenv(VARIABLE, PREPARED_FACTORS.name)
     assert (text != kernel.lower(n=N).text()) == (kernel in ONE)
     wanted = onp.asarray(psc.kernel(kernel.__wrapped__)(*given))
     onp.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12 * abs(wanted).max())

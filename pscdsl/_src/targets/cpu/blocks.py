@@ -1,13 +1,13 @@
-"""Whole blocks in parts for the compiler: runs of elementwise equations, stages, and groups."""
+"""Programs of many small parts, in groups for the compiler."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf, prod
-from typing import Final, TypeAlias
+from math import prod
+from typing import Final
 
 from pscdsl._src.ir.primitive import Primitive
-from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
+from pscdsl._src.ir.program import Atom, Block, Equation, Var
 from pscdsl._src.primitives.control import Call, Checkpoint, Control, block_cost
 from pscdsl._src.primitives.custom_derivatives import CustomJvp, CustomVjp
 from pscdsl._src.primitives.pointwise import Pointwise
@@ -16,105 +16,6 @@ from pscdsl._src.targets.forms import Context, Form
 from pscdsl._src.targets.rewriting import Apart
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import evaluate, numbers
-
-# Equations that compute element by element, one after the other, on arrays of one shape.
-
-
-_OUTSIDE: Final = 1 << 30
-
-
-class RunStep:
-    """An equation of a run."""
-
-    __slots__ = ("depth", "effort", "end", "equation", "operands", "result")
-
-    def __init__(self, equation: Equation, effort: int, depth: int) -> None:
-        self.equation = equation
-        self.operands = [atom for atom in equation.inputs if isinstance(atom, Var)]
-        (self.result,) = equation.outputs
-        self.effort = effort
-        """About how many operations an element takes."""
-        self.depth = depth
-        """The length of the longest chain of dependent operations that ends with this one."""
-        self.end = 0
-        """The place in the run of the last one that uses the result."""
-
-
-Run: TypeAlias = list[RunStep]
-"""Equations of arrays of one shape: nothing else depends on one of them, and one of them on it."""
-
-
-class Runs:
-    """Finds the runs of a block, for arrays of at least `fewest` elements."""
-
-    def __init__(self, here: Context, block: Block, fewest: int) -> None:
-        self.found: list[Run] = []
-        self.free: dict[Atom, Equation] = {}
-        """Large arrays that need not be in memory, with the equations that make them."""
-        self._here = here
-        self._fewest = fewest
-        self._steps: dict[Atom, tuple[RunStep, Run]] = {}
-        self._growing: dict[tuple[int, ...], Run] = {}
-        self._sizes: dict[Atom, float] = {}
-        """Upper bounds of the absolute values of elements, where they are known."""
-        for equation in block.equations:
-            if not self._is_step(equation):
-                if isinstance(equation.primitive, Broadcast | Iota):
-                    self.free[equation.outputs[0]] = equation
-                for atom in equation.inputs:
-                    self._leave(atom)
-        for atom in block.results:
-            self._leave(atom)
-
-    def bytes(self, atom: Atom) -> int:
-        """Return the bytes of an element that is read or written; 0 for small arrays."""
-        if atom in self.free or prod(numbers(atom.type.shape)) < self._fewest:
-            return 0
-        return max(1, atom.type.dtype.bits // 8)
-
-    def _size(self, atom: Atom) -> float:
-        """Return an upper bound of the absolute values of elements that are not NaN."""
-        if isinstance(atom, Literal):
-            return abs(atom.value)
-        return self._sizes.get(atom, inf)
-
-    def _is_step(self, equation: Equation) -> bool:
-        """Add an equation to the run that it belongs to, if there is one."""
-        if not isinstance(equation.primitive, Pointwise) or len(equation.outputs) != 1:
-            return False
-        shape = numbers(equation.outputs[0].type.shape)
-        if prod(shape) < self._fewest:
-            return False
-        sizes = [self._size(operand) for operand in equation.inputs]
-        known = self._here.effort_of(equation, sizes)
-        if known is None:
-            return False
-        self._sizes[equation.outputs[0]] = known.size
-        run = self._growing.get(shape)
-        if run is None:
-            run = self._growing[shape] = []
-            self.found.append(run)
-        step = RunStep(equation, known.total, known.depth)
-        own = step.depth
-        for value in step.operands:
-            used, home = self._steps.get(value, (None, None))
-            if used is not None and home is run:
-                used.end = len(run)
-                step.depth = max(step.depth, used.depth + own)
-            else:
-                self._leave(value)
-        run.append(step)
-        self._steps[step.result] = step, run
-        return True
-
-    def _leave(self, value: Atom) -> None:
-        """Complete the run of a value: something else uses it."""
-        if value in self._steps:
-            used, home = self._steps[value]
-            used.end = _OUTSIDE
-            shape = numbers(value.type.shape)
-            if self._growing.get(shape) is home:
-                del self._growing[shape]
 
 
 def taken(
@@ -140,143 +41,6 @@ def taken(
         for value in equation.inputs:
             take(value)
     return list(inputs), list(own.values())
-
-
-# Long computations of elements in stages, with the value between two stages in memory.
-#
-# XLA on CPUs fuses all elementwise computations into one loop. Where each operation waits for the
-# one before, a processor has to work on several elements at a time; but it looks only some hundred
-# operations ahead, and in a long loop these are all for the same elements. In a loop of few
-# operations they are for several, and writing and reading memory takes less time than the waiting.
-#
-# A computation is cut where only one value is left of the computation before. Parts with the same
-# computation are calls of one function, which XLA compiles in less time than one large loop.
-
-
-STAGES = Form(
-    "stages",
-    "Long chains of elementwise operations of 32 bits, of which each needs the one before, in "
-    "stages of 40 to 80 instead of in one loop: 0.4 to 0.65 of the time.",
-)
-STAGE_OPERATIONS: Final = 4
-"""For a byte that a stage reads or writes; with fewer it waits for the memory."""
-LEAST: Final = 160
-"""Fewer operations are left in one loop."""
-WORK: Final = 1 << 26
-"""The least number of these operations for all elements: several loops mostly take longer to
-compile than one."""
-WAITING: Final = 0.6
-"""The part of the operations that wait for one another; with fewer, one element keeps a processor
-busy."""
-FEWEST: Final = 1 << 16
-"""Elements; with fewer, to start a loop takes as much."""
-FEWEST_IN_LOOPS: Final = 1 << 19
-"""The least number of elements within a loop. XLA cannot call a multi-threaded function from a
-native loop, and a loop that moves this many elements is never native (`loops.LARGEST`)."""
-WIDTH: Final = 4
-"""Bytes of the value that goes from stage to stage; with f64 nothing is gained."""
-
-
-@STAGES.block_pass
-def with_stages(block: Block, here: Context) -> Block:
-    """Return the block with each stage as one equation; the block itself if there is no stage."""
-    if len(block.equations) < 2:
-        return block
-    runs = Runs(here, block, FEWEST_IN_LOOPS if here.in_loop else FEWEST)
-    instead: dict[Equation, Equation | None] = {}
-    for run in runs.found:
-        for stage in _stages(runs, run):
-            last = stage[-1]
-            steps = [step.equation for step in stage]
-            inputs, own = taken(steps, runs.free)
-            part = Block(tuple(inputs), (*own, *steps), (last.result,))
-            instead.update(dict.fromkeys(steps))
-            instead[last.equation] = Equation(
-                Apart(part), part.params, (last.result,), last.equation.span
-            )
-    if not instead:
-        return block
-    equations = [instead.get(equation, equation) for equation in block.equations]
-    return Block(block.params, tuple([x for x in equations if x is not None]), block.results)
-
-
-def _stages(runs: Runs, run: Run) -> Iterator[Run]:
-    """Yield the steps of each stage; XLA fuses the last stage into its users unless it repeats."""
-    left = sum([step.effort for step in run])
-    if left < LEAST or left * prod(numbers(run[0].result.type.shape)) < WORK:
-        return
-    if max([step.depth for step in run]) < WAITING * left:
-        return
-    cuts = _Cuts(runs, run)
-    stage: Run = []
-    start = 0
-    while (end := cuts.end(start, left)) is not None:
-        stage = run[start:end]
-        left -= sum([step.effort for step in stage])
-        start = end
-        yield stage
-    last = run[start:]
-    is_one = all([step.end < len(run) for step in last[:-1]])
-    if stage and is_one and _primitives(last) == _primitives(stage):
-        yield last
-
-
-def _primitives(stage: Run) -> list[Primitive]:
-    return [step.equation.primitive for step in stage]
-
-
-class _Cuts:
-    """Finds the places at which stages of a run may end."""
-
-    def __init__(self, runs: Runs, run: Run) -> None:
-        self._run = run
-        self._places = {step.result: place for place, step in enumerate(run)}
-        self._last: dict[Atom, int] = {}
-        """The last place that uses a value from elsewhere."""
-        for place, step in enumerate(run):
-            for value in step.operands:
-                if value not in self._places:
-                    self._last[value] = place
-        self._bytes = {value: runs.bytes(value) for value in (*self._places, *self._last)}
-        self._like: Primitive | None = None
-        """The primitive that the previous stage ended with."""
-
-    def end(self, start: int, left: int) -> int | None:
-        """Return the end of the stage that starts here; None if it is the last stage.
-
-        The equations after it use only its last result, and read as little as possible again. The
-        best last result is that of a bounded function, as most expensive functions are. Stages that
-        end alike may be the same. `left` is the number of operations from here on.
-        """
-        taken = moved = enough = 0
-        latest = 0  # the last use of an earlier value
-        read: set[Atom] = set()
-        best: tuple[int, int, int] | None = None
-        for place in range(start, len(self._run)):
-            step = self._run[place]
-            taken += step.effort
-            if best is not None and taken > 3 * enough:
-                break
-            for value in step.operands:
-                if value not in read and self._places.get(value, -1) < start:
-                    read.add(value)
-                    moved += self._bytes[value]
-            if latest <= place < step.end:
-                size = self._bytes[step.result]
-                enough = STAGE_OPERATIONS * (moved + size)
-                if 2 * (left - taken) < enough:
-                    break
-                if size == WIDTH and taken >= enough:
-                    if step.equation.primitive == self._like:
-                        return place + 1
-                    again = sum([self._bytes[x] for x in read if self._last.get(x, -1) > place])
-                    if best is None or (again, -step.effort) < best[:2]:
-                        best = again, -step.effort, place
-            latest = max(latest, step.end)
-        if best is None:
-            return None
-        self._like = self._run[best[2]].equation.primitive
-        return best[2] + 1
 
 
 # Many small parts of a program in groups, each of them a function.

@@ -275,8 +275,9 @@ tangent: Final = _translation(_slope, 0.0)
 POWERS = Form(
     "powers",
     "Powers of f32, bf16 and f16 by logarithms and exponentials in f64 instead of the C library's "
-    "function: 0.2 to 0.35 of the time for a million elements.  Constant exponents such as 1.5 and "
-    "-2.5 by products and a square root instead of logarithms: 0.1 of the time, in f64 too.",
+    "function: 0.25 of the time for a million elements.  Constant exponents such as 1.5 and -2.5 "
+    "by products and a square root instead of logarithms: 0.05 to 0.2 of the time, in f64 too.  "
+    "Powers of two by a polynomial in their own precision: 0.25 of the time in f64.",
 )
 MOST_FACTORS: Final = 8
 """The most factors, besides a root, of an exponent that is whole or half-integral."""
@@ -427,12 +428,6 @@ def _product(hlo: Hlo, x: H, count: int, factor: H | None) -> H | None:
 # integer, whose bits are added to those of the result, and a rest.  At integers it is exact.
 
 
-POWERS_OF_TWO = Form(
-    "powers_of_two",
-    "Powers of two of large arrays by a polynomial, in their own precision, instead of the C "
-    "library's function: 0.2 of the time for a million elements of f32, 0.3 of f64.",
-)
-
 # (2^f - 1) / f for f from -1/2 to 1/2, lowest power first: fitted by interpolation at Chebyshev's
 # points to values of 50 digits.
 _SINGLE: Final = (
@@ -469,7 +464,7 @@ def factor(base: float) -> float | None:
     return float(found) if log2(abs(found)).is_integer() else None
 
 
-@POWERS_OF_TWO.translation
+@POWERS.translation
 def powers_of_two(
     primitive: Elementwise, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
 ) -> Sequence[H] | None:

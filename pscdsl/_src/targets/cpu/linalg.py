@@ -1,4 +1,4 @@
-"""Factorisations and systems: small ones written out or side by side, large ones in parts."""
+"""Factorisations and systems: small ones written out or side by side, others by LAPACK."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ from pscdsl.typing.dtypes import BOOL, F32, F64, I32, I64
 
 if TYPE_CHECKING:
     from pscdsl._src.primitives.factorisations import Lu, LuSolve
-
-
-# Small systems written out, large ones in parts or by LAPACK.
 
 
 # Factorisations and systems of small real matrices, written out element by element.
@@ -251,78 +248,6 @@ def _matrix(elements: Sequence[Sequence[Value]]) -> Value:
     """Matrices of the elements of each place."""
     last = elements[0][0].ndim
     return _stack([_stack(row, last) for row in elements], last)
-
-
-# Systems with one large triangular matrix and one right-hand side, block by block.
-#
-# LAPACK takes matrices by columns, so XLA copies the whole matrix before the call. Here only the
-# blocks on the diagonal are copied; the other blocks are multiplied in place.
-
-
-ONE_COLUMN = Form(
-    "one_column",
-    "A system with one large triangular matrix and one right-hand side is solved by blocks, "
-    "without a copy of the matrix: 1000x1000 in 0.45 of the time, 5000x5000 in 0.5.",
-)
-SMALLEST = 512
-"""Copies of smaller matrices cost little."""
-BLOCKS = 16
-"""The number of blocks on the diagonal."""
-
-
-@ONE_COLUMN.rewrite
-def solved_by_blocks(
-    primitive: TriangularSolve, inputs: Types, outputs: Types, here: Context
-) -> Block | None:
-    """Return a system with one right-hand side, by blocks of the matrix."""
-    *batch, size, columns = numbers(outputs[0].shape)
-    if prod(batch) != 1 or columns != 1 or size < SMALLEST:
-        return None
-    return defined(by_blocks, primitive, inputs)
-
-
-def by_blocks(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[Value]:
-    """Return the solution, from the end at which it begins; each block needs those before it."""
-    a, b = operands
-    *_, size = numbers(a.shape)
-    a, left = Reshape((size, size))(a), Reshape((size,))(b)
-    width = -(-size // BLOCKS)
-    blocks = [(start, min(start + width, size)) for start in range(0, size, width)]
-    forward = solve.lower_triangle != solve.transposed
-    solved: list[Value] = []
-    for start, stop in blocks if forward else blocks[::-1]:
-        rest = _part(left, start, stop)
-        if solved:
-            known = solved[0] if len(solved) == 1 else Concatenate(0)(*solved)
-            low, high = (0, start) if forward else (stop, size)
-            rest = e.subtract(rest, _products(solve, a, known, (start, stop), (low, high)))
-        count = stop - start
-        square = Slice((start, start), (stop, stop), (1, 1))(a)
-        found = Reshape((count,))(solve(square, Reshape((count, 1))(rest)))
-        solved = [*solved, found] if forward else [found, *solved]
-    whole = Concatenate(0)(*solved)
-    return (Reshape(b.shape)(whole),)
-
-
-def _products(
-    solve: TriangularSolve,
-    a: Value,
-    known: Value,
-    rows: tuple[int, int],
-    columns: tuple[int, int],
-) -> Value:
-    """Return the part of the rows that the known unknowns account for; XLA sums it in place."""
-    if solve.transposed:
-        rows, columns = columns, rows
-    part = Slice((rows[0], columns[0]), (rows[1], columns[1]), (1, 1))(a)
-    axis = 0 if solve.transposed else 1
-    shape = part.shape
-    factor = Broadcast(shape, (axis,))(known)
-    return Reduce("sum", (axis,))(e.multiply(part, factor))
-
-
-def _part(x: Value, start: int, stop: int) -> Value:
-    return Slice((start,), (stop,), (1,))(x)
 
 
 # Factorisations and solutions by LAPACK's routines, which XLA calls on CPUs.

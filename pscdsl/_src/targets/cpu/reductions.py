@@ -13,13 +13,9 @@ from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives.elementwise import add, minimum, multiply
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
 from pscdsl._src.primitives.reductions import (
-    NAN_IS_KEPT,
     OPERATIONS,
-    SHORT_ROW,
     ArgReduce,
     Cumulative,
-    ExponentialSum,
-    Extreme,
     Largest,
     Reduce,
     Reduction,
@@ -28,11 +24,6 @@ from pscdsl._src.primitives.reductions import (
     combiner,
     extreme,
     identity,
-    kept_extreme,
-    less_one,
-    near_one,
-    row_length,
-    with_one_last_axis,
 )
 from pscdsl._src.primitives.shaping import Concatenate, Reshape, Slice, without
 from pscdsl._src.targets.forms import Context, Form
@@ -225,81 +216,6 @@ class _Folds:
         return parts[0], width
 
 
-# Extremes of large arrays of floats, without regard to NaN if there is no NaN.
-
-
-EXTREME_BESIDE_SUM = Form(
-    "extreme_beside_sum",
-    "Extremes of large arrays without regard to NaN, and sums, which are NaN where an element is; "
-    "only then once more, with regard to it: 0.2 to 0.8 of the time for a million elements.",
-)
-MANY_IN_ROWS = 1 << 18
-"""The least number of elements in long rows."""
-MANY_ROWS = 1 << 16
-"""The least number where rows are combined elementwise."""
-FEWER = 32
-"""The least ratio of elements to results in both cases."""
-
-
-@EXTREME_BESIDE_SUM.translation
-def extreme_beside_sum(
-    primitive: Reduce, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
-) -> Sequence[H] | None:
-    """Emit an extreme of floats, and the sum that shows whether there is a NaN."""
-    (x,), (array,), (output,) = operands, inputs, outputs
-    kind = primitive.kind
-    if (kind != "maximum" and kind != "minimum") or not _gains(
-        hlo, primitive.axes, x, array, output
-    ):
-        return None
-    x, axes, array = with_one_last_axis(hlo, x, primitive.axes, array)
-    return (_extreme_beside_sum(hlo, kind, x, axes, array, output),)
-
-
-def _gains(
-    hlo: TargetHlo, axes: tuple[int, ...], x: H, given: ArrayType, output: ArrayType
-) -> bool:
-    """Return whether the form is faster."""
-    shape = hlo.shape(given.shape)
-    count, first = prod(shape), given.rank - len(axes)
-    row = row_length(hlo, axes, given)
-    if len(axes) > 1 and axes == tuple(range(first, given.rank)):
-        row = prod(shape[first:])
-    return (
-        given.dtype.is_float
-        and given.dtype.bits > 16
-        and not hlo.nested
-        and count > NAN_IS_KEPT
-        and hlo.is_stored(x)
-        and not 0 < row <= SHORT_ROW
-        and count >= (MANY_IN_ROWS if row else MANY_ROWS)
-        and count >= FEWER * prod(hlo.shape(output.shape))
-    )
-
-
-def _extreme_beside_sum(
-    hlo: TargetHlo,
-    kind: Extreme,
-    x: H,
-    axes: tuple[int, ...],
-    given: ArrayType,
-    output: ArrayType,
-) -> H:
-    best = combined(hlo, kind, x, axes, given, output)
-    total = combined(hlo, "sum", x, axes, given, output)
-    # A sum is NaN also of infinities, and of numbers that sum up to them: that is rare.
-    unsure = hlo.compare("NE", total, total)
-    if output.rank:
-        flags, flag = output.with_dtype(BOOL), ArrayType(BOOL)
-        everywhere = tuple(range(output.rank))
-        (unsure,) = hlo.lower(Reduce("any", everywhere), (unsure,), (flags,), (flag,))
-
-    def again() -> Sequence[H]:
-        return (kept_extreme(hlo, kind, x, axes, given, output),)
-
-    return hlo.case(unsure, (lambda: (best,), again), (output,))[0]
-
-
 # Places of extremes of large arrays: the extreme first, then its place.
 
 
@@ -433,65 +349,6 @@ def _place_in_vector(primitive: ArgReduce, operands: Sequence[Value]) -> Sequenc
     start = minimum(multiply(place(extremes), BLOCK), length - BLOCK)
     position = add(start, place(DynamicSlice((BLOCK,))(x, start)))
     return (Reshape(kept)(position),)
-
-
-# Sums of exponentials above one, with the largest terms left out only where they matter.
-
-
-PLAIN_EXPONENTIAL_SUM = Form(
-    "plain_exponential_sum",
-    "Sums of exponentials above one by a sum of all terms, and only where some are near 1 again "
-    "without the largest terms, instead of always without them: 0.5 of the time for rows of a "
-    "million elements, and 0.6 for 64x64 in a loop, as XLA then does not write the terms out.",
-)
-LEAST_PLAIN = 1 << 14
-"""The least number of elements outside of loops."""
-LEAST_PLAIN_IN_LOOP = 1 << 11
-"""The least number of elements in loops."""
-WINDOW = 32
-"""XLA reduces more elements than these in several steps."""
-
-
-@PLAIN_EXPONENTIAL_SUM.translation
-def plain_exponential_sum(
-    primitive: ExponentialSum, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
-) -> Sequence[H] | None:
-    """Emit the sum of all terms, and again only where it is near 1."""
-    x, shift = operands
-    (array, _), (output,) = inputs, outputs
-    if prod(hlo.shape(array.shape)) < (LEAST_PLAIN_IN_LOOP if hlo.in_loop else LEAST_PLAIN):
-        return None
-    terms = primitive.terms(hlo, x, shift, array)
-    (sums,) = hlo.lower(Reduce("sum", primitive.axes), (terms,), (array,), (output,))
-    near = near_one(hlo, sums, output)
-    if primitive.beside_shift:
-        size = hlo.unary("abs", shift)
-        near = hlo.binary("and", near, hlo.compare("LT", size, hlo.full(1, output)))
-    rare = _any(hlo, near, hlo.shape(output.shape))
-
-    def plain() -> Sequence[H]:
-        return (less_one(hlo, sums, output),)
-
-    def careful() -> Sequence[H]:
-        again = primitive.terms(hlo, x, shift, array)
-        return (primitive.above_one(hlo, again, sums, array, output),)
-
-    return hlo.case(rare, (plain, careful), (output,))
-
-
-def _any(hlo: TargetHlo, given: H, shape: tuple[int, ...]) -> H:
-    """Return whether one of many truth values holds."""
-    flag, count = ArrayType(BOOL), prod(shape)
-    if WINDOW < count <= 8 * WINDOW and count % WINDOW == 0:  # as one step
-        flat = hlo.reshape(given, ArrayType(BOOL, (count,)))
-        given = None
-        for first in range(0, count, WINDOW):
-            window = hlo.slice(flat, (first,), (first + WINDOW,))
-            given = window if given is None else hlo.binary("or", given, window)
-        shape = (WINDOW,)
-    return hlo.lower(
-        Reduce("any", tuple(range(len(shape)))), (given,), (flag.with_shape(shape),), (flag,)
-    )[0]
 
 
 # Prefixes along an axis by a loop over chunks.

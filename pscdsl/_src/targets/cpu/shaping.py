@@ -1,4 +1,4 @@
-"""Elements that are repeated, read often or replaced, in forms that fuse well."""
+"""Elements that are computed once before they are repeated or read often."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from math import prod
 from typing import Final
 
 from pscdsl._src.ir.primitive import H, TargetHlo, Types
-from pscdsl._src.primitives.indexing import DynamicUpdate
-from pscdsl._src.primitives.shaping import Broadcast, Slice, stored
+from pscdsl._src.primitives.shaping import Broadcast, Slice
 from pscdsl._src.targets.forms import Form
 from pscdsl._src.targets.rewriting import ReadOften
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.dtypes import F32, F64, I32
+from pscdsl.typing.dtypes import F32, F64
 
 # Elements are computed before they are repeated, or read often, and not once more for each.
 
@@ -86,67 +85,3 @@ def read_often(
 def _fuses(hlo: TargetHlo, operand: ArrayType) -> bool:
     """Return whether XLA would fuse the operation, and its dtype can be kept apart."""
     return not hlo.nested and operand.dtype in (F32, F64)
-
-
-# Parts of arrays replaced at known places, in a form that fuses with their computation.
-
-
-PADDED_UPDATE = Form(
-    "padded_update",
-    "A part that is most of an array, at a known place, is padded and chosen by a mask, so that it "
-    "is computed and written at once: 0.2 to 0.4 of the time for the inside of a grid.",
-)
-SMALL, LARGE = 1 << 10, 1 << 18
-"""Arrays of fewer elements are changed in place; see `_gains`."""
-
-
-@PADDED_UPDATE.translation
-def padded_update(
-    primitive: DynamicUpdate, hlo: TargetHlo, operands: Sequence[H], inputs: Types, outputs: Types
-) -> Sequence[H] | None:
-    """Emit a part at a known place, padded and chosen by a mask."""
-    x, update, *starts = operands
-    if not starts or stored(inputs[0]):
-        return None
-    numbers = [number for start in starts if (number := hlo.known(start)) is not None]
-    if len(numbers) < len(starts) or not _gains(hlo, x, update, inputs, numbers):
-        return None
-    return (_pad(hlo, x, update, inputs, numbers),)
-
-
-def _gains(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> bool:
-    """Return whether a padded part is faster.
-
-    It is if the part is computed from other places of the array, which then cannot be changed in
-    place, or if the rest is so small that it may as well be copied.
-    """
-    whole, part = (hlo.shape(type_.shape) for type_ in inputs[:2])
-    count = prod(whole)
-    if 4 * prod(part) < 3 * count:
-        return False
-    if hlo.reads_elsewhere(update, x, starts):
-        return count >= (SMALL if whole[-1] != part[-1] else LARGE)
-    return count >= LARGE and not hlo.in_loop
-
-
-def _pad(hlo: TargetHlo, x: H, update: H, inputs: Types, starts: Sequence[int]) -> H:
-    """Return an array with a part replaced, in a form that fuses with the part's computation."""
-    given, whole, size = inputs[0], hlo.shape(inputs[0].shape), hlo.shape(inputs[1].shape)
-    pairs = zip(starts, whole, size, strict=True)
-    low = [min(max(start, 0), length - part) for start, length, part in pairs]
-    high = [length - part - start for start, length, part in zip(low, whole, size, strict=True)]
-    mask: H = None
-    counted = given.with_dtype(I32)
-    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
-        for margin, direction, bound in (
-            (before, "GE", before),
-            (after, "LT", whole[axis] - after),
-        ):
-            if margin:
-                (count,) = hlo.op("iota", (), (counted,), {"iota_dimension": axis})
-                inside = hlo.compare(direction, count, hlo.full(bound, counted))
-                mask = inside if mask is None else hlo.binary("and", mask, inside)
-    if mask is None:
-        return update
-    spread = hlo.pad(update, hlo.full(0, ArrayType(given.dtype)), low, high)
-    return hlo.select(mask, spread, x)

@@ -8,45 +8,39 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.factorisations import Cholesky, Lu, LuSolve, TriangularSolve
 from pscdsl._src.primitives.fft import Fft
-from pscdsl._src.primitives.indexing import DynamicUpdate
-from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, ExponentialSum, Largest, Reduce
+from pscdsl._src.primitives.reductions import ArgReduce, Cumulative, Largest, Reduce
 from pscdsl._src.primitives.scan import Scan
 from pscdsl._src.primitives.shaping import Broadcast, Slice
 from pscdsl._src.primitives.sorting import SortWords, TopK
 from pscdsl._src.primitives.while_loop import While
 from pscdsl._src.primitives.windows import Convolution
 from pscdsl._src.targets.cpu import functions, linalg, loops, module_options, reductions, shaping
-from pscdsl._src.targets.cpu.blocks import with_groups, with_stages
+from pscdsl._src.targets.cpu.blocks import with_groups
 from pscdsl._src.targets.cpu.functions import constant_powers, log1p, powers, powers_of_two
 from pscdsl._src.targets.cpu.loops import sums_afterwards
 from pscdsl._src.targets.cpu.products import (
     channels_last,
     few_channels,
-    integers_by_floats,
     outer_products,
     product_of_vectors,
     rows_in_parts,
 )
 from pscdsl._src.targets.cpu.reductions import (
-    extreme_beside_sum,
     extreme_then_place,
     place_by_blocks,
-    plain_exponential_sum,
     prefix_loop,
 )
-from pscdsl._src.targets.cpu.shaping import padded_update
 from pscdsl._src.targets.cpu.sorting import by_digits, by_network, top_of_blocks
 from pscdsl._src.targets.rewriting import Apart, ReadOften, Target, call_apart
 
 CPU: Final = Target(
     "cpu",
-    passes=(with_stages, with_groups),
+    passes=(with_groups,),
     rewrites={
         DotGeneral: (
             outer_products,
             product_of_vectors,
             rows_in_parts,
-            integers_by_floats,
             loops.first_factor_turned,
         ),
         Convolution: (few_channels,),
@@ -61,7 +55,6 @@ CPU: Final = Target(
         TriangularSolve: (
             linalg.written_out_solve,
             linalg.solve_in_lanes,
-            linalg.solved_by_blocks,
         ),
         Lu: (linalg.lu_in_lanes, linalg.written_out_lu),
         LuSolve: (linalg.lu_solve_in_lanes,),
@@ -71,10 +64,8 @@ CPU: Final = Target(
         Broadcast: (shaping.repeated,),
         Slice: (shaping.sliced,),
         ReadOften: (shaping.read_often,),
-        DynamicUpdate: (padded_update,),
-        Reduce: (extreme_beside_sum, reductions.fewer),
+        Reduce: (reductions.fewer,),
         Largest: (reductions.fewer_for_largest,),
-        ExponentialSum: (plain_exponential_sum,),
         ArgReduce: (extreme_then_place,),
         Cumulative: (prefix_loop,),
         SortWords: (by_network, by_digits),

@@ -26,8 +26,6 @@ from pscdsl._src.xla.emit.facts import (
     content,
     effort,
     flushed,
-    is_stored,
-    weight,
 )
 from pscdsl._src.xla.lapack import Routines
 from pscdsl.typing.array_types import ArrayType
@@ -49,10 +47,6 @@ _REPEATING = ("stablehlo.broadcast_in_dim", "stablehlo.reshape")
 
 _IN_ORDER = ("stablehlo.while", "stablehlo.case")
 """Operations whose regions run as often as the program says, one after another."""
-
-
-FEW_OPERATIONS = 64
-"""The number of operations that are examined to find the values that one depends on."""
 
 
 class FutureRegion:
@@ -250,43 +244,6 @@ class Operations:
             ip=self._ip,
         ).result
 
-    def known(self, x: H) -> int | None:
-        """Return the number of an integer scalar, if it is a constant here."""
-        made = x.owner
-        if getattr(made, "name", "") != "stablehlo.constant":
-            return None
-        return int(np.asarray(c.mlir.DenseElementsAttr(made.attributes["value"])).item())
-
-    def reads_elsewhere(self, y: H, x: H, starts: Sequence[int]) -> bool:
-        """Return whether a few operations compute y from elements of x at other places.
-
-        The elements at y's own places begin at `starts`.
-        """
-        due = [(y, True)]
-        for _ in range(FEW_OPERATIONS):
-            if not due:
-                return False
-            value, in_place = due.pop(0)
-            if value == x:
-                return True
-            made = value.owner
-            name = getattr(made, "name", "")
-            if in_place and value.type == y.type and self._begins_at(made, x, starts):
-                continue
-            stays = in_place and name != "stablehlo.reshape" and weight(name) is not None
-            due += [(operand, stays) for operand in getattr(made, "operands", ())]
-        return False
-
-    def _begins_at(self, made: Any, x: H, starts: Sequence[int]) -> bool:
-        """Return whether an operation takes a part of x that begins at `starts`."""
-        name = getattr(made, "name", "")
-        if name == "stablehlo.slice":
-            return made.operands[0] == x and [*made.attributes["start_indices"]] == [*starts]
-        if name == "stablehlo.dynamic_slice":
-            array, *places = made.operands
-            return array == x and [*map(self.known, places)] == [*starts]
-        return False
-
     def everywhere(self, x: H) -> int | float | None:
         """Return the real number that fills a constant; None if x is not such a constant."""
         owner = x.owner
@@ -315,10 +272,6 @@ class Operations:
     def effort(self, x: H, enough: int) -> int:
         """About how many operations an element of x takes, if they are fewer than `enough`."""
         return effort(x, enough)
-
-    def is_stored(self, x: H) -> bool:
-        """Return whether elements are in memory, and not computed where they are read."""
-        return is_stored(x)
 
     # Note [Expensive]
     # XLA fuses elementwise computations into their readers, even into those that read an element
@@ -561,11 +514,6 @@ def emit_module(
     return module
 
 
-def alone(block: Block, bounds: Sequence[Bounds], module: ModuleEmitter) -> EmittedFunction:
-    """Emit a block as a separate function in a module, for operands within bounds."""
-    return Emitter(module, {}, in_loop=False, nested=False).function(block, "alone", bounds)
-
-
 class ModuleEmitter:
     """A module under construction: the functions made, and those whose body is pending."""
 
@@ -732,7 +680,7 @@ class Emitter(Operations):
                 self.tell_bounds(x, *known)
         results = self.fill(block, entry, place)
         told = [self.bounds(x) for x in results]
-        return EmittedFunction(entry.operations, results, told, self._module.module)
+        return EmittedFunction(results, told)
 
     def fill(self, block: Block, entry: Any, place: Any) -> tuple[H, ...]:
         """Emit a function with this body; its results."""

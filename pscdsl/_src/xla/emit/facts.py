@@ -9,18 +9,14 @@ apart      functions that XLA compiles by themselves: it leaves their calls as t
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from math import inf
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.primitive import Effort
-from pscdsl._src.ir.program import Atom, Block, Equation, Literal, Var
+from pscdsl._src.ir.program import Block, Literal
 from pscdsl._src.xla.emit import context as c
-from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dtypes import BF16, BOOL, F16, F64, KEY, DType
 
 Bounds: TypeAlias = tuple[float, float]
@@ -284,13 +280,9 @@ APART: Final = {_ATTRIBUTES: {"inlineable": "false"}}
 class EmittedFunction(NamedTuple):
     """A function that was emitted."""
 
-    operations: Iterable[Any]
-    """The last one returns the results."""
     results: Sequence[Any]
     bounds: Sequence[Bounds]
     """Bounds of the results."""
-    module: Any
-    """It keeps the operations alive."""
 
 
 def is_apart(operation: Any) -> bool:
@@ -386,96 +378,3 @@ def effort(x: Any, enough: int) -> int:
             seen.update(operands)
             due += operands
     return found
-
-
-_STORED: Final = frozenset(
-    f"stablehlo.{name}"
-    for name in "case convolution custom_call dot_general fft optimization_barrier reduce sort "
-    "triangular_solve while".split()
-)
-"""Operations whose results are in memory."""
-
-
-def is_stored(x: Any) -> bool:
-    """Return whether elements are in memory, and not computed where they are read."""
-    made = x.owner
-    while getattr(made, "name", "") == "stablehlo.reshape":
-        x = made.operands[0]
-        made = x.owner
-    if hasattr(made, "arguments"):  # a block; calls of other functions are inlined
-        function = made.owner.attributes
-        return "sym_name" in function and str(function["sym_name"]) == '"main"'
-    return getattr(made, "name", "") in _STORED or is_apart(made)
-
-
-_ELEMENTS: Final = 1 << 20
-"""The number of elements for which equations are emitted: small arrays may be emitted
-differently."""
-_SIZES: Final = (1.02, 1.6, 64.0, 2.0**23)
-"""Bounds of operands are rounded up to one of these, so that few equations differ."""
-_OF_CONSTANTS: Final = frozenset({"power"})
-"""Functions that are emitted otherwise for some constants."""
-_FREE: Final = frozenset({"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.iota"})
-_efforts: dict[Hashable, Effort | None] = {}
-
-
-def effort_of(
-    equation: Equation,
-    sizes: Sequence[float],
-    target: Hashable,
-    emit: Callable[[Block, Sequence[Bounds]], EmittedFunction],
-) -> Effort | None:
-    """Return the effort of an equation whose operands have at most these sizes.
-
-    Return None if it is not computed element by element. The equation is emitted unless a similar
-    one was before; `target` identifies the way of emitting.
-    """
-    sizes = [_SIZES[bisect_left(_SIZES, x)] if x <= _SIZES[-1] else inf for x in sizes]
-    kinds = [_kind_of(atom) for atom in (*equation.inputs, *equation.outputs)]
-    constants: list[Hashable] = []
-    if equation.primitive.name in _OF_CONSTANTS:
-        constants = [
-            repr(operand.value) for operand in equation.inputs if isinstance(operand, Literal)
-        ]
-    key = equation.primitive, *kinds, *sizes, *constants, target
-    if key not in _efforts:
-        block, places = _equation_alone(equation, constant=bool(constants))
-        _efforts[key] = _effort_of_operations(
-            emit(block, [(-sizes[place], sizes[place]) for place in places])
-        )
-    return _efforts[key]
-
-
-def _kind_of(atom: Atom) -> Hashable:
-    return atom.type.dtype.name, bool(atom.type.shape)
-
-
-def _equation_alone(equation: Equation, *, constant: bool) -> tuple[Block, list[int]]:
-    """Return the equation, with arrays of one size, and which of its operands the parameters are.
-
-    Numbers stay as they are if they are to be `constant`.
-    """
-    names: dict[Atom, Atom] = {}
-    for atom in (*equation.inputs, *equation.outputs):
-        type_ = ArrayType(atom.type.dtype, (_ELEMENTS,) if atom.type.shape else ())
-        names[atom] = atom if constant and isinstance(atom, Literal) else Var(type_)
-    inputs = tuple([names[operand] for operand in equation.inputs])
-    (output,) = [x for each in equation.outputs if isinstance(x := names[each], Var)]
-    params = tuple(dict.fromkeys([operand for operand in inputs if isinstance(operand, Var)]))
-    block = Block(params, (Equation(equation.primitive, inputs, (output,)),), (output,))
-    return block, [inputs.index(param) for param in params]
-
-
-def _effort_of_operations(made: EmittedFunction) -> Effort | None:
-    total, longest = 0, 0
-    depths: dict[Any, int] = {}
-    *operations, _ = made.operations
-    for operation in operations:
-        own = 0 if operation.name in _FREE else weight(operation.name)
-        if own is None:
-            return None
-        total += own
-        depth = own + max([depths.get(operand, 0) for operand in operation.operands], default=0)
-        depths[operation.result] = depth
-        longest = max(longest, depth)
-    return Effort(total, longest, max(map(abs, made.bounds[0])))
