@@ -15,7 +15,7 @@ from typing import Final
 from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, keys_of
 from pscdsl._src.frontend.interpreter.containers import Container, Content, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
-from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, row_of, rows_of
+from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, Step, row_of, rows_of
 from pscdsl._src.frontend.interpreter.places import Cell, Frozen, Ref, load, numpys
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.trees import at, flatten
@@ -261,7 +261,11 @@ class Stacked(Long):
     def iterated(self) -> Iterated:
         """Return the iterable of a loop over the list."""
         rows = rows_of(self.rows)
-        return replace(rows, kind="a list", item=lambda step: self._of(row_of(self.rows, step)))
+
+        def item(step: Step) -> Place:
+            return self._of(row_of(self.rows, step))
+
+        return replace(rows, kind="a list", item=item)
 
 
 def repeated(session: Session, here: Builder, item: Scalar, count: Size) -> Stacked:
