@@ -13,6 +13,7 @@ from pyrsistent import PMap, PVector, pmap, pvector
 import pscdsl as psc
 from pscdsl import Float, f32, i32
 from pscdsl._src.checker.check import load_definition
+from tests.support.projects import module_of
 
 T = TypeVar("T", bound=psc.Tree[Float])
 
@@ -119,3 +120,95 @@ def wrong(x: Wrong) -> f32:
 def test_a_wrong_shape_is_told() -> None:
     with pytest.raises(psc.CheckError, match="annotation `n &`"):
         wrong(np.ones(2))
+
+
+SPELLINGS = """
+from typing import Annotated, Generic, Literal, NamedTuple, Optional, TypeVar, Union
+import numpy as np
+from jaxtyping import Float32
+import pscdsl as psc
+from pscdsl import Float, f32
+
+T = TypeVar("T", bound=psc.Tree[Float])
+
+class Layer(psc.Record, dims="i o"):
+    w: f32["o i"]
+
+class Two(NamedTuple, Generic[T]):
+    left: T
+    right: T
+
+Vector = f32["n"]
+Foreign = Float32[np.ndarray, "n m"]
+SIZES = "n m"
+TEXT = "k"
+
+def factory():
+    Inner = Float32[np.ndarray, "n m"]
+    Row = f32["n"]
+
+    @psc.kernel
+    def f(x: ANNOTATION) -> f32:
+        return psc.tree.leaves(x)[0].sum()
+
+    return f
+
+f = factory()
+
+@psc.kernel
+def g(x: ANNOTATION) -> f32:
+    return psc.tree.leaves(x)[0].sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "meant"),
+    [
+        ('Two["Vector"]', "Two[f32[n]]"),
+        ('Optional["Vector"]', "f32[n] | None"),
+        ("Union[None, Vector]", "f32[n] | None"),
+        ("Layer[SIZES]", "Layer[n m]"),
+        ("f32[SIZES]", "f32[n m]"),
+        ("f32[3]", "f32[3]"),
+        ('Float32[Foreign, "b"]', "f32[b n m]"),
+        ("Float32[np.ndarray, TEXT]", "f32[k]"),
+        ("Annotated[Annotated[Vector, SIZES], 1]", "f32[n]"),
+        ('tuple[Two["Vector"], ...]', "tuple[Two[f32[n]], ...]"),
+        ('psc.Static[Literal["a", "b"]]', 'Static[Literal["a", "b"]]'),
+    ],
+)
+def test_annotations_that_are_evaluated_say_what_source_says(
+    annotation: str, meant: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"spellings_{abs(hash(annotation))}.py"
+    path.write_text(SPELLINGS.replace("ANNOTATION", annotation), encoding="utf-8")
+    module = module_of(path, path.stem)
+    for kernel in module.f, module.g:
+        assert str(kernel.signature.parameters[0].spec) == meant
+    assert str(load_definition(path, "g").signature.parameters[0].spec) == meant
+
+
+@pytest.mark.parametrize(
+    ("annotation", "meant"),
+    [
+        ('Float32[Inner, "b"]', "f32[b n m]"),
+        ("Two[Row]", "Two[f32[n]]"),
+        ("Optional[Row]", "f32[n] | None"),
+        ("Row | None", "f32[n] | None"),
+    ],
+)
+def test_annotations_hold_what_only_they_name(annotation: str, meant: str, tmp_path: Path) -> None:
+    path = tmp_path / f"held_{abs(hash(annotation))}.py"
+    text = SPELLINGS.partition("@psc.kernel\ndef g")[0].replace("ANNOTATION", annotation)
+    path.write_text(text, encoding="utf-8")
+    assert str(module_of(path, path.stem).f.signature.parameters[0].spec) == meant
+
+
+def test_a_literal_that_was_changed_before_it_was_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "changed_literal.py"
+    text = SPELLINGS.replace("ANNOTATION", 'psc.Static[Literal["a", "b"]]')
+    path.write_text(text, encoding="utf-8")
+    module = module_of(path, path.stem)
+    path.write_text(text.replace('"b"', '"c"'), encoding="utf-8")
+    with pytest.raises(psc.CheckError, match="is not what its text says"):
+        _ = module.g.signature

@@ -40,7 +40,6 @@ from pscdsl._src.frontend.modules.loaded_code import (
     function_in_text,
     is_applied,
     is_pythons,
-    named_by_annotations,
     public_name,
     unchecked,
 )
@@ -227,7 +226,7 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
     """
     function = unchecked(function)
     trace.led_to(function)
-    source, node = function_in_text(function)
+    source, node, held = function_in_text(function)
     cells = captured_by(function)
     scope = LoadedModule(function, source, trace, cells, node)
     parameters = [*node.args.posonlyargs, *node.args.args]
@@ -237,18 +236,17 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
         defaults[parameter.arg] = abstract(value, parameter.arg, trace)
     for name, value in (function.__kwdefaults__ or {}).items():
         defaults[name] = abstract(value, name, trace)
-    named = named_by_annotations(node, function, source)
-    if named:
+    if held:
         trace.annotated(function)
-    annotated = {name: _in_annotation(each, name, trace) for name, each in named.items()}
+    annotated: dict[str, Any] = {}
+    for name, value in held.items():
+        module, _, part = name.rpartition(".")
+        real = abstract(value, part, trace)
+        if not module:
+            annotated[part] = real
+        elif isinstance(owner := annotated.setdefault(module, PartOfModule(module)), PartOfModule):
+            owner.names[part] = real
     return Closure(function.__name__, node, source, scope, None, defaults, annotated=annotated)
-
-
-def _in_annotation(value: Any, name: str, trace: Trace) -> Any:
-    if isinstance(value, PartOfModule):
-        parts = {each: abstract(part, each, trace) for each, part in value.names.items()}
-        return PartOfModule(name, parts)
-    return abstract(value, name, trace)
 
 
 _SCALARS: tuple[type[Any], ...] = (

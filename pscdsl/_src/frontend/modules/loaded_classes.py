@@ -28,7 +28,7 @@ from pscdsl._src.frontend.classes import (
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
 from pscdsl._src.frontend.modules.class_snapshots import is_generated
-from pscdsl._src.frontend.modules.loaded_code import Abstract, WrittenTypes, unchecked
+from pscdsl._src.frontend.modules.loaded_code import Abstract, type_node, unchecked
 from pscdsl._src.frontend.modules.traces import annotations_of
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
@@ -84,27 +84,20 @@ class LoadedClass:
 
     def annotation(self, name: str, value: Any) -> tuple[ast.expr, Frame]:
         """Return the type of a field as an annotation, at its place if known."""
-        frame = self.frame()
-        if isinstance(value, str):
-            text = value
-        else:
-            written = WrittenTypes(self.abstract)
-            text, frame.names = written.text(value), written.names
         try:
-            node = ast.parse(text.strip(), mode="eval").body
+            node, frame = type_node(value, self.scope, self.abstract)
         except SyntaxError:
-            reason = f"`{name}: {text}` is no type"
+            reason = f"`{name}: {value}` is no type"
             raise Failure(
-                BadAnnotation(text=text, reason=reason, rewrite='write `f32["n d"]`')
+                BadAnnotation(text=value, reason=reason, rewrite='write `f32["n d"]`')
             ) from None
-        place = None if self.statement is None else annotated_names(self.statement[1]).get(name)
-        if place is not None and ast.dump(node) == ast.dump(place):
+        if self.statement is None or name not in (written := annotated_names(self.statement[1])):
+            return node, frame
+        frame.source, place = self.statement[0], written[name]
+        if ast.dump(node) == ast.dump(place):
             return place, frame
-        if place is not None:
-            for inner in ast.walk(node):
-                ast.copy_location(inner, place)
-        elif self.statement is None:
-            frame.source = Source("<a type>", text)
+        for inner in ast.walk(node):
+            ast.copy_location(inner, place)
         return node, frame
 
 
@@ -562,11 +555,7 @@ def _as_inherited(loaded: LoadedClass, parent: RecordClass) -> list[Field]:
             given = get_args(base)
     if not parent.variables or not given:
         return [*parent.fields]
-    written = WrittenTypes(loaded.abstract)
-    texts = ", ".join(map(written.text, given))
-    node = ast.parse(f"({texts},)", mode="eval").body
-    frame = Frame(Session(None), Source("<a type>", f"({texts},)"), loaded.scope)
-    frame.names = written.names
+    node, frame = type_node(given, loaded.scope, loaded.abstract)
     assert isinstance(node, ast.Tuple)
     applied = (parent.variables, frame, tuple(node.elts))
     return [

@@ -12,6 +12,7 @@ import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.machinery import SourceFileLoader
 from typing import (
@@ -20,6 +21,7 @@ from typing import (
     Final,
     ForwardRef,
     Literal,
+    Optional,
     TypeGuard,
     Union,
     get_args,
@@ -60,55 +62,46 @@ from pscdsl.typing.python_containers import is_tuple
 # or one to which no name is bound any more. The evaluated annotation still has it.
 
 
-def agrees(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
-    """Return whether the annotations of a function may come from its text."""
-    if isinstance(node, ast.Lambda) or are_copied(function):
-        return True
-    written, names = _written(node), _AnnotationNames(function, source)
-    annotations = evaluated_annotations(function)
-    if annotations is None:  # then the code that evaluates them decides
-        return True
-    return {_plain(name) for name in annotations} == written.keys() and all(
-        [_agree(written[_plain(name)], real, names) for name, real in annotations.items()]
-    )
-
-
 def are_copied(function: types.FunctionType) -> bool:
     """Return whether `functools.wraps` gave a function the annotations of the one that it wraps."""
     wrapped = getattr(function, "__wrapped__", None)
     return wrapped is not None and annotations_of(wrapped) == annotations_of(function)
 
 
-def named_by_annotations(
+def held_by_annotations(
     node: FunctionNode, function: types.FunctionType, source: Source
-) -> Mapping[str, Any]:
-    """Return the values of names in annotations that cannot be looked up, or not any more."""
-    if are_copied(function):
-        return {}
+) -> Mapping[str, Any] | None:
+    """Return the values of names in annotations that look-ups do not find, or not any more.
+
+    None if the annotations of the function cannot come from its text.
+    """
+    annotations = evaluated_annotations(function)
+    if isinstance(node, ast.Lambda) or annotations is None or are_copied(function):
+        return {}  # the code that evaluates them, or the wrapped function, decides
     written, names = _written(node), _AnnotationNames(function, source)
-    found: dict[str, Any] = {}
-    for name, real in annotations_of(function).items():
-        place = written.get(_plain(name))
-        if place is None or isinstance(real, str | ForwardRef):
-            continue  # text is looked up when it is read
-        for each, value in _named(place, real):
-            if names.stands_for(each, value):
-                continue
-            if isinstance(each, ast.Name):
-                found[each.id] = value
-            elif isinstance(each.value, ast.Name) and names.find(each.value) is _UNKNOWN:
-                module = found.setdefault(each.value.id, PartOfModule(each.value.id, {}))
-                if isinstance(module, PartOfModule):
-                    module.names[each.attr] = value
-    return found
+    if {_plain(name) for name in annotations} != written.keys():
+        return None
+    held: dict[str, Any] = {}
+    try:
+        for name, annotation in annotations.items():
+            for part, real in names.pairs(written[_plain(name)], annotation):
+                if not names.stand_for(part, real):
+                    held.update(names.held(part, real.text if isinstance(real, Sizes) else real))
+    except _OtherAnnotation:
+        return None
+    return held
 
 
+class _OtherAnnotation(Exception):
+    """An annotation that was evaluated, and does not come from the text."""
+
+
+@dataclass
 class PartOfModule:
     """A module that only annotations name, with the names that they use."""
 
-    def __init__(self, name: str, names: dict[str, Any]) -> None:
-        self.name = name
-        self.names = names
+    name: str
+    names: dict[str, Any] = field(default_factory=dict)
 
     def lookup_attribute(self, name: str) -> Any:
         """Return `module.name`."""
@@ -117,46 +110,12 @@ class PartOfModule:
         return self.names[name]
 
 
-def _written(node: FunctionNode) -> dict[str, ast.expr]:
+def _written(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
     """Return the annotations in the text of a function."""
-    if isinstance(node, ast.Lambda):
-        return {}
     spec = node.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     parts = [(each.arg, each.annotation) for each in every if each is not None]
     return {name: each for name, each in [*parts, ("return", node.returns)] if each is not None}
-
-
-def _named(node: ast.expr, real: Any) -> Iterator[tuple[ast.Name | ast.Attribute, Any]]:
-    """Yield the names in an annotation, with the objects that they were bound to."""
-    if isinstance(node, ast.Name | ast.Attribute):
-        yield node, real.text if isinstance(real, Sizes) else real
-    elif isinstance(node, ast.BinOp):
-        parts, given = list(_united(node)), get_args(real)
-        if len(parts) == len(given):
-            for part, each in zip(parts, given, strict=True):
-                yield from _named(part, each)
-    elif isinstance(node, ast.Subscript):
-        yield from _named_in_subscript(node, real)
-
-
-def _named_in_subscript(
-    node: ast.Subscript, real: Any
-) -> Iterator[tuple[ast.Name | ast.Attribute, Any]]:
-    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    origin, given = get_origin(real), get_args(real)
-    if isinstance(real, ElementType):
-        origin, given = real.element, (real.text,)
-    elif hasattr(real, "dim_str") and getattr(real, "__module__", "") == "jaxtyping":
-        origin, given = real.dtype, (real.array_type, real.dim_str)
-    elif origin is Annotated:
-        origin, given = None, given[:1]
-    elif origin in (Union, types.UnionType):
-        origin = None
-    if origin is not None and getattr(origin, "__module__", "") != "typing":
-        yield from _named(node.value, origin)
-    for item, each in zip(items, given, strict=False):
-        yield from _named(item, each)
 
 
 def _plain(name: str) -> str:
@@ -176,6 +135,59 @@ class _AnnotationNames:
         self._cells = dict.fromkeys(function.__code__.co_freevars, _UNKNOWN)
         self._cells.update(captured_by(function))
 
+    def pairs(self, node: ast.expr, real: Any) -> Iterator[tuple[ast.expr, Any]]:
+        """Yield the names and constants in an annotation, with the objects that they were."""
+        if isinstance(real, str | ForwardRef):
+            yield node, real
+        elif isinstance(node, ast.BinOp):
+            parts, given = list(_united(node)), get_args(real)
+            if len(parts) == len(given):
+                yield from self._all_pairs(parts, given)
+        elif isinstance(node, ast.Subscript):
+            yield from self._pairs_in_subscript(node, real)
+        else:
+            yield node, real
+
+    def _pairs_in_subscript(self, node: ast.Subscript, real: Any) -> Iterator[tuple[ast.expr, Any]]:
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        head, origin, given = self.find(node.value), get_origin(real), get_args(real)
+        if head is Annotated:
+            yield from self.pairs(items[0], given[0] if origin is Annotated else real)
+        elif isinstance(real, ElementType):
+            yield node.value, real.element
+            yield items[-1], Sizes(str(real.text))
+        elif _is_jaxtyping(real) and len(items) == 2:
+            yield node.value, real.dtype
+            yield from self._pairs_of_jaxtyping(items[0], items[1], real)
+        elif origin in (Union, types.UnionType):
+            if head is Union or (head is Optional and len(given) == 2):
+                yield from self._all_pairs(items, given[: len(items)])
+        elif origin is not None:
+            yield node.value, origin
+            if len(items) == len(given):
+                yield from self._all_pairs(items, given)
+            elif origin is not Literal:  # which drops what is given twice
+                raise _OtherAnnotation
+
+    def _pairs_of_jaxtyping(
+        self, array: ast.expr, shape: ast.expr, real: Any
+    ) -> Iterator[tuple[ast.expr, Any]]:
+        """Yield the parts of `Float32[array, shape]`; an array with a shape has the last sizes."""
+        match shape:
+            case ast.Constant(value=str(own)) if real.dim_str.startswith(f"{own} "):
+                yield array, real.dtype[real.array_type, real.dim_str.removeprefix(own)]
+            case _:
+                yield shape, Sizes(real.dim_str)
+                if self.find(array) is _UNKNOWN:
+                    yield array, real.array_type
+
+    def _all_pairs(
+        self, nodes: Sequence[ast.expr], given: Sequence[Any]
+    ) -> Iterator[tuple[ast.expr, Any]]:
+        if len(nodes) == len(given):
+            for each, real in zip(nodes, given, strict=True):
+                yield from self.pairs(each, real)
+
     def find(self, node: ast.expr) -> Any:
         """Return the value of a name or of a module's attribute; `_UNKNOWN` if it is not known."""
         if isinstance(node, ast.Attribute):
@@ -190,12 +202,36 @@ class _AnnotationNames:
             return self._cells.get(node.id, _UNKNOWN) if captured else _UNKNOWN
         return self._globals.get(node.id, vars(builtins).get(node.id, _UNKNOWN))
 
-    def stands_for(self, node: ast.expr, real: Any) -> bool:
-        """Return whether a name is bound to an object, as far as readers of annotations can see."""
-        found = self.find(node)
-        if self._in_cell and _made_again(found, real):
-            return True  # a cell defines the class again: the name is bound to the new one
-        return found is real or (found is not _UNKNOWN and _equal(found, real))
+    def stand_for(self, part: ast.expr, real: Any) -> bool:
+        """Return whether the text gives an object now; raise if it never did."""
+        found = self.find(part)
+        if isinstance(real, str | ForwardRef):
+            text = real if isinstance(real, str) else real.__forward_arg__
+            fits = text in (ast.unparse(part), getattr(part, "value", None))
+        elif isinstance(part, ast.Constant) and isinstance(real, Sizes):
+            fits = str(part.value) == real.text
+        elif isinstance(part, ast.Constant):
+            real = None if real is type(None) else real
+            fits = type(part.value) is type(real) and part.value == real
+        elif found is _UNKNOWN or isinstance(real, Sizes):
+            return str(found) == getattr(real, "text", None)
+        elif found is not real and _made_again(found, real):
+            return self._in_cell  # a cell defines the class again: the name is bound to it
+        else:
+            fits = get_origin(found) is real or _equal(found, real)
+        if not fits:
+            raise _OtherAnnotation
+        return True
+
+    def held(self, part: ast.expr, real: Any) -> dict[str, Any]:
+        """Return an object by its name, `P` or `records.P`, if that is not looked up any more."""
+        match part:
+            case ast.Name(id=name):
+                return {name: real}
+            case ast.Attribute(value=ast.Name(id=name) as owner) if self.find(owner) is _UNKNOWN:
+                return {f"{name}.{part.attr}": real}
+            case _:
+                return {}
 
 
 _UNKNOWN: Final = object()
@@ -209,52 +245,6 @@ def stands_in_cells(function: types.FunctionType) -> bool:
         return False
     bound = function.__globals__.get(function.__qualname__)
     return bound is function or getattr(bound, "__wrapped__", None) is function
-
-
-def _agree(node: ast.expr, real: Any, names: _AnnotationNames) -> bool:
-    """Return whether an annotation's value may come from its text."""
-    if isinstance(real, ForwardRef) and not isinstance(node, ast.Constant):
-        return real.__forward_arg__ == ast.unparse(node)
-    if isinstance(real, str):
-        written = isinstance(node, ast.Constant) and node.value == real
-        return written or real == ast.unparse(node)
-    if isinstance(node, ast.Constant):
-        if node.value is None:
-            return real is None or real is type(None)
-        return type(real) is type(node.value) and bool(real == node.value)
-    if isinstance(node, ast.BinOp):
-        parts, types_ = list(_united(node)), get_args(real)
-        return len(parts) != len(types_) or _all_agree(parts, types_, names)
-    if isinstance(node, ast.Subscript):
-        return _subscript_agrees(node, real, names)
-    found = names.find(node)
-    return found is _UNKNOWN or found is real or _made_again(found, real) or _equal(found, real)
-
-
-def _subscript_agrees(node: ast.Subscript, real: Any, names: _AnnotationNames) -> bool:
-    base = names.find(node.value)
-    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if isinstance(real, ElementType):
-        same_element = base is _UNKNOWN or base is real.element
-        text = str(node.slice.value) if isinstance(node.slice, ast.Constant) else real.text
-        return same_element and text == real.text
-    origin, given = get_origin(real), get_args(real)
-    if origin in (None, Union, types.UnionType) or getattr(base, "__module__", "") == "typing":
-        return True
-    if not (base is _UNKNOWN or base is origin or _made_again(base, origin)):
-        return False
-    return len(items) == len(given) and _all_agree(items, given, names)
-
-
-def _all_agree(nodes: Sequence[ast.expr], found: Sequence[Any], names: _AnnotationNames) -> bool:
-    return all(
-        [
-            _agree(node, getattr(each, "text", each), names)
-            if isinstance(node, ast.Constant)
-            else _agree(node, each, names)
-            for node, each in zip(nodes, found, strict=True)
-        ]
-    )
 
 
 def _united(node: ast.expr) -> Iterator[ast.expr]:
@@ -335,15 +325,22 @@ def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source
             yield again
 
 
-def function_in_text(function: types.FunctionType) -> tuple[Source, FunctionNode]:
-    """Return a loaded function in its text; a Failure if there is none, or another one."""
+def function_in_text(
+    function: types.FunctionType,
+) -> tuple[Source, FunctionNode, Mapping[str, Any]]:
+    """Return a loaded function in its text, and the names that its annotations hold.
+
+    A Failure if there is no text, or another one.
+    """
     code = function.__code__
     found: Source | None = None
     for source in _sources(code, function.__globals__):
         found = source
         node = _node(source, function) or _patched_node(source, function)
-        if node is not None and _declares(node, function, source):
-            return source, node
+        if node is not None and _evaluates(source, function):
+            held = held_by_annotations(node, function, source)
+            if held is not None:
+                return source, node, held
     if found is None:
         remedy = code_texts.remedy(code.co_filename)
         raise Failure(NoSource(function=function.__qualname__, remedy=remedy))
@@ -572,15 +569,14 @@ def _type_checked(source: Source, code: types.CodeType) -> Any:
     return compile(module, source.path, "exec", dont_inherit=True)
 
 
-def _declares(node: FunctionNode, function: types.FunctionType, source: Source) -> bool:
-    """Return whether the annotations of a function may come from its text."""
+def _evaluates(source: Source, function: types.FunctionType) -> bool:
+    """Return whether the code that evaluates the annotations of a function may be from a text."""
     annotate = getattr(function, "__annotate__", None)  # from Python 3.14 on
-    if isinstance(annotate, types.FunctionType) and not are_copied(function):
-        own = annotate.__code__
-        compiled = [code for way in _compiled(source, function) for code in way]
-        if not any([same(code, own) for code in compiled if code.co_name == own.co_name]):
-            return False
-    return agrees(node, function, source)
+    if not isinstance(annotate, types.FunctionType) or are_copied(function):
+        return True
+    own = annotate.__code__
+    compiled = [code for way in _compiled(source, function) for code in way]
+    return any([same(code, own) for code in compiled if code.co_name == own.co_name])
 
 
 # The texts of loaded modules, so that their writes are known when a kernel is called.
@@ -608,33 +604,28 @@ def is_applied(value: object) -> TypeGuard[Any]:
 
 def alias_of(value: Any, scope: Scope, abstract: Abstract) -> Alias:
     """Return the alias for a subscripted type."""
-    written = WrittenTypes(abstract)
-    text = written.text(value)
-    source = Source("<a type>", text + "\n")
-    statement = source.tree.body[0]
-    assert isinstance(statement, ast.Expr)
-    frame = Frame(Session(None), source, scope)
+    node, frame = type_node(value, scope, abstract)
+    match node:
+        case ast.Subscript(value=ast.Name(id=name)):
+            return Alias(frame.names.get(name), frame, node)
+        case _:
+            return Alias(None, frame, node)
+
+
+def type_node(value: Any, scope: Scope, abstract: Abstract) -> tuple[ast.expr, Frame]:
+    """Return a type, a tuple of types, or a text as an annotation, and the frame of its names."""
+    written = _WrittenTypes(abstract)
+    text = value.strip() if isinstance(value, str) else written.text(value)
+    frame = Frame(Session(None), Source("<a type>", text), scope)
     frame.names = written.names
-    node = statement.value
-    head = frame.names.get(node.value.id) if _is_applied_name(node) else None
-    return Alias(head, frame, node)
-
-
-def _is_applied_name(node: ast.expr) -> TypeGuard[Any]:
-    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+    return ast.parse(text, mode="eval").body, frame
 
 
 def _is_jaxtyping(value: object) -> TypeGuard[Any]:
     return isinstance(value, type) and value.__module__ == "jaxtyping" and hasattr(value, "dim_str")
 
 
-def _written_literal(value: Any) -> str:
-    """Return a literal as most people write it."""
-    plain = isinstance(value, str) and repr(value) == f"'{value}'"
-    return f'"{value}"' if plain else repr(value)
-
-
-class WrittenTypes:
+class _WrittenTypes:
     """Types as text, and the values of the names in it."""
 
     def __init__(self, abstract: Abstract) -> None:
@@ -653,6 +644,8 @@ class WrittenTypes:
             return repr(value)
         if isinstance(value, ForwardRef):
             return repr(value.__forward_arg__)
+        if is_tuple(value):
+            return f"({', '.join(map(self.text, value))},)"
         if _is_jaxtyping(value):
             kind = value.dtype.__name__
             self.names[kind] = Marker(f"jaxtyping.{kind}")
@@ -668,7 +661,8 @@ class WrittenTypes:
             return self.text(arguments[0])
         if origin is Literal:
             self.names["Literal"] = Marker("typing.Literal")
-            return f"Literal[{', '.join(map(_written_literal, arguments))}]"
+            texts = [f'"{x}"' if repr(x) == f"'{x}'" else repr(x) for x in arguments]
+            return f"Literal[{', '.join(texts)}]"
         inner = ", ".join(map(self.text, arguments))
         return f"{self.name(origin)}[{inner or '()'}]"
 
