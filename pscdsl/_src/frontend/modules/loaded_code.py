@@ -101,7 +101,7 @@ class PartOfModule:
     """A module that only annotations name, with the names that they use."""
 
     name: str
-    names: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def lookup_attribute(self, name: str) -> Any:
         """Return `module.name`."""
