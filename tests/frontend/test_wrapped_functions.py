@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,3 +123,38 @@ def test_a_wrapper_is_no_kernel_by_its_own_parameters() -> None:
     kernel: Any = psc.kernel(wrapped)
     with pytest.raises(psc.CheckError, match=r"takes `\*args`, which has no fixed types"):
         kernel(X)
+
+
+FROZEN = frozenset({1, 2})
+SETS = {FROZEN, frozenset({3})}
+LARGER = types.MethodType(max, 3)
+SINGLE = functools.partial(np.float32, 2)
+CACHED_METHOD = types.MethodType(functools.lru_cache(typed=True)(lambda x, y: x + y), 3)
+
+
+@psc.kernel
+def sets(x: f32["n"]) -> f32["n"]:
+    """Sets that cannot change."""
+    return x * isinstance(FROZEN, frozenset) * len({FROZEN}) * len(SETS) * (FROZEN in SETS)
+
+
+@psc.kernel
+def methods(x: f32["n"]) -> f32["n"]:
+    """Methods of functions that are not written in Python."""
+    return x * LARGER(2) * CACHED_METHOD(4)
+
+
+@psc.kernel
+def of_a_dtype(x: f32["n"]) -> f32["n"]:
+    """A dtype with an argument."""
+    return x * SINGLE()
+
+
+def test_captured_objects_keep_their_kind() -> None:
+    np.testing.assert_array_equal(sets(X), 2 * X)
+    np.testing.assert_array_equal(methods(X), 21 * X)
+
+
+def test_a_partial_of_what_kernels_cannot_call_is_refused() -> None:
+    with pytest.raises(psc.CheckError, match="`SINGLE` cannot be called in a kernel"):
+        of_a_dtype(X)

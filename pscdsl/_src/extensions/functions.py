@@ -14,7 +14,7 @@ from pscdsl._src.frontend.annotations import spec_of
 from pscdsl._src.frontend.arguments import as_declared
 from pscdsl._src.frontend.interpreter.frames import NoProgram, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.modules.live import abstract, closure_of
+from pscdsl._src.frontend.modules.live import abstract, called, closure_of
 from pscdsl._src.frontend.modules.rereading import reread, tell
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, flatten, of_values, strong, unflatten
@@ -93,12 +93,12 @@ class Ruled(Generic[P, R]):
             tell(self)
             self.trace = trace = Trace(self, asked=True)
             name = getattr(self.function, "__name__", "function")
-            function = abstract(self.function, name, trace)
+            function = called(self.function, name, trace)
             self._definition = RuledFunction(
                 self.kind,
                 function,
                 self.nondiff_argnums,
-                lambda: [abstract(rule, "rule", trace) for rule in self.rules],
+                lambda: [called(rule, "rule", trace) for rule in self.rules],
             )
         return self._definition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from enum import Enum
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from pscdsl._src.frontend.modules.snapshots import Absent, Part, Snapshot, class_of
 from pscdsl._src.frontend.text.code_texts import is_outside
@@ -34,7 +34,7 @@ CODE_PARTS: Final = ("__code__", "__defaults__", "__kwdefaults__")
 """The parts of a function besides its cells."""
 
 
-def add_class(snapshot: Snapshot, cls: type[Any]) -> None:
+def add_class(snapshot: Snapshot, cls: type) -> None:
     """Take a class with those that it derives from, without libraries'.
 
     Of a class that holds nothing but fields without defaults, nothing else can be read.
@@ -47,7 +47,7 @@ def add_class(snapshot: Snapshot, cls: type[Any]) -> None:
         snapshot.absent.append(_absent_from(base))
 
 
-def _add_members(snapshot: Snapshot, cls: type[Any]) -> None:
+def _add_members(snapshot: Snapshot, cls: type) -> None:
     held = dict(vars(cls))
     members = {name: held[name] for name in held if name not in _BY_PYTHON}
     if members:
@@ -63,7 +63,7 @@ def _add_members(snapshot: Snapshot, cls: type[Any]) -> None:
             snapshot.add(f"{cls.__name__}.{member.name}", member)
 
 
-def _holds_fields_alone(cls: type[Any]) -> bool:
+def _holds_fields_alone(cls: type) -> bool:
     """Return whether a class has only fields and generated members, no methods or values."""
     for name, member in vars(cls).items():
         function = getattr(member, "__func__", member)
@@ -84,7 +84,7 @@ def _holds_fields_alone(cls: type[Any]) -> bool:
     return not issubclass(cls, Enum)
 
 
-def _absent_from(cls: type[Any]) -> Absent:
+def _absent_from(cls: type) -> Absent:
     """Return the missing names that could override inherited members or the meaning of syntax."""
     inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
     names = _SPECIAL | {name for name in inherited if not name.startswith("__")}

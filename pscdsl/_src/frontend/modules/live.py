@@ -13,7 +13,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeVar, get_args, get_origin
+from typing import Any, TypeGuard, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -43,13 +43,17 @@ from pscdsl._src.frontend.modules.loaded_code import (
     public_name,
     unchecked,
 )
-from pscdsl._src.frontend.modules.snapshots import MISSING
+from pscdsl._src.frontend.modules.snapshots import CACHED, MISSING, class_of
 from pscdsl._src.frontend.modules.traces import Trace, captured_by, namespace_of
 from pscdsl._src.frontend.text.bindings import Bindings, uses
 from pscdsl._src.frontend.text.code_texts import comes_with_python, file_of, is_outside
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
+    AnyValue,
+    Applicable,
+    ConstantValue,
     External,
+    KnownNumber,
     MapValue,
     Marker,
     Once,
@@ -73,10 +77,10 @@ class LoadedModule:
 
     def __init__(
         self,
-        owner: Any,
+        owner: types.FunctionType | type | None,
         source: Source | None,
         trace: Trace,
-        cells: Mapping[str, Any] | None = None,
+        cells: Mapping[str, object] | None = None,
         function: FunctionNode | None = None,
     ) -> None:
         self.owner = owner
@@ -88,7 +92,7 @@ class LoadedModule:
         self.cells = dict(cells or {})
         self.function = function
         """The function whose cells these are."""
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, AnyValue] = {}
         self._annotations: set[str] = set()
         """The names that are only in annotations, which Python evaluates once at most."""
 
@@ -97,11 +101,11 @@ class LoadedModule:
         """The module's name."""
         return str(self.namespace.get("__name__", "__main__"))
 
-    def library_module(self, name: str) -> Any:
+    def library_module(self, name: str) -> AnyValue:
         """Return a module of the standard library."""
         return abstract(importlib.import_module(f"{LIBRARY_NAME}.{name}"), name, self.trace)
 
-    def lookup(self, name: str, user: ast.AST | None = None) -> Any:
+    def lookup(self, name: str, user: ast.AST | None = None) -> AnyValue:
         """Return the value of a name of this module or of Python itself, for any reader."""
         del user  # the bindings of a module have no user
         if name in self._values:
@@ -111,7 +115,7 @@ class LoadedModule:
             return self._values[name]
         if name in LOADING:
             return External(f"builtins.{name}")
-        if name in self.cells:
+        if self.owner is not None and name in self.cells:
             self.trace.captured(self.owner, name, self.cells[name])
             value = abstract(self.cells[name], name, self.trace)
             self._admit_cell(name, value)
@@ -126,10 +130,10 @@ class LoadedModule:
         self._values[name] = value
         return value
 
-    def _global(self, name: str) -> Any:
+    def _global(self, name: str) -> object:
         return MISSING if self.owner is None else self.trace.look_up(self.owner, name)
 
-    def lookup_annotation(self, name: str) -> Any:
+    def lookup_annotation(self, name: str) -> AnyValue:
         """Look up a name of an annotation; imports for type checkers are carried out now."""
         known, annotating = name in self._values, self.trace.annotating
         self.trace.annotating = True
@@ -151,7 +155,7 @@ class LoadedModule:
                 return imported_at_run_time(self, node)[name]
         raise KeyError(name)
 
-    def _imported(self, name: str) -> Any:
+    def _imported(self, name: str) -> External | None:
         """Return an unknown value for a name imported from a Python module; None for others."""
         for node in () if self.source is None else self.source.imports():
             if (
@@ -164,7 +168,7 @@ class LoadedModule:
                         return External(f"{node.module}.{alias.name}", library=True)
         return None
 
-    def _admit_cell(self, name: str, value: Any) -> None:
+    def _admit_cell(self, name: str, value: AnyValue) -> None:
         if self.source is None or self.function is None:
             return
         owner = uses(self.source).owner(self.function, name)
@@ -177,7 +181,7 @@ class LoadedModule:
         return Guard(anew=self.trace.anew)
 
 
-def _is_outside(value: Any) -> bool:
+def _is_outside(value: AnyValue) -> bool:
     """Return whether only the name of a value is known: every use of it is refused."""
     if isinstance(value, LoadedModuleValue):
         return is_pythons(value.name)
@@ -192,7 +196,7 @@ class LoadedModuleValue:
         self.module = module
         self.trace = trace
 
-    def lookup_attribute(self, name: str) -> Any:
+    def lookup_attribute(self, name: str) -> AnyValue:
         """Return `module.name`."""
         if is_pythons(self.name):
             return External(f"{self.name}.{name}", library=True)
@@ -230,7 +234,7 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
     cells = captured_by(function)
     scope = LoadedModule(function, source, trace, cells, node)
     parameters = [*node.args.posonlyargs, *node.args.args]
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, AnyValue] = {}
     values = function.__defaults__ or ()
     for parameter, value in zip(parameters[len(parameters) - len(values) :], values, strict=True):
         defaults[parameter.arg] = abstract(value, parameter.arg, trace)
@@ -238,7 +242,7 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
         defaults[name] = abstract(value, name, trace)
     if held:
         trace.annotated(function)
-    annotated: dict[str, Any] = {}
+    annotated: dict[str, AnyValue] = {}
     for name, value in held.items():
         module, _, part = name.rpartition(".")
         real = abstract(value, part, trace)
@@ -249,25 +253,24 @@ def closure_of(function: types.FunctionType, trace: Trace) -> Closure:
     return Closure(function.__name__, node, source, scope, None, defaults, annotated=annotated)
 
 
-_SCALARS: tuple[type[Any], ...] = (
-    *(bool, int, float, complex, str, bytes, range, slice),
-    type(None),
-    type(Ellipsis),
-)
+_SCALARS = (bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis))
 
 
-_CACHED: Final[type[Any]] = type(functools.lru_cache(abs))
+def _is_plain(value: object) -> TypeGuard[KnownNumber | ConstantValue]:
+    """Return whether kernels have a value as it is."""
+    kind = class_of(value)
+    is_member = issubclass(kind, Enum) and compares_as_itself(value)
+    return is_member or (isinstance(value, _SCALARS) and kind.__module__ == "builtins")
 
 
-def abstract(value: Any, name: str, trace: Trace) -> Any:
+def abstract(value: object, name: str, trace: Trace) -> AnyValue:
     """Return the value in a kernel for a real object.
 
     The trace has recorded the object already; it also records the look-ups that this needs.
     """
-    if isinstance(value, _SCALARS) and type(value).__module__ == "builtins":
+    if _is_plain(value):
         return value
-    if issubclass(_class_of(value), Enum) and compares_as_itself(value):
-        return value
+    kind = class_of(value)
     if isinstance(value, types.ModuleType):  # some modules answer to any name
         known = known_module(value.__name__)
         return known if known is not None else LoadedModuleValue(value, trace)
@@ -280,36 +283,47 @@ def abstract(value: Any, name: str, trace: Trace) -> Any:
         )
     if found is not None:
         return found
-    if hasattr(_class_of(value), "__pscdsl_definition__"):
-        found = value.__pscdsl_definition__()
+    if hasattr(kind, "__pscdsl_definition__"):
+        kernel: Any = value
+        definition: AnyValue = kernel.__pscdsl_definition__()
         trace.meet(value, trace_of(value))
-        return found
-    if isinstance(value, types.FunctionType):
-        return _function(value, trace)
-    if isinstance(value, _CACHED):
-        return Cached(abstract(value.__wrapped__, name, trace), value.cache_parameters()["typed"])
-    if isinstance(value, types.MethodType):
-        owner = abstract(value.__self__, name, trace)
-        return BoundMethod(value.__name__, _function(value.__func__, trace), owner)  # type: ignore[arg-type]
-    if isinstance(value, functools.partial):
-        args = tuple(abstract(argument, name, trace) for argument in value.args)
-        kwargs = {key: abstract(each, key, trace) for key, each in value.keywords.items()}
-        return Partial(abstract(value.func, name, trace), args, kwargs)
-    if isinstance(value, type):
-        return _met_class(value, trace)
-    if is_constant(value):
-        return trace.constant(value)
-    if is_dtype(value):
-        try:
-            return from_numpy(value)
-        except TypeError:
-            return External(f"numpy.{value}")
-    if isinstance(value, np.finfo | np.iinfo):
-        return NumpyInfo(value)
-    kind = _class_of(value)
-    if kind.__module__ == "itertools":  # an iterator: its remaining items are a state
-        return External(f"itertools.{kind.__name__}")
-    return _instance(value, name, trace)
+        return definition
+    match value:
+        case types.FunctionType():
+            return _function(value, trace)
+        case _ if isinstance(value, CACHED):
+            function = called(value.__wrapped__, name, trace)
+            return Cached(function, value.cache_parameters()["typed"])
+        case types.MethodType(__func__=method, __self__=owner):
+            function = called(method, name, trace)
+            return BoundMethod(
+                getattr(method, "__name__", name), function, abstract(owner, name, trace)
+            )
+        case functools.partial():
+            args = tuple(abstract(argument, name, trace) for argument in value.args)
+            kwargs = {key: abstract(each, key, trace) for key, each in value.keywords.items()}
+            return Partial(called(value.func, name, trace), args, kwargs)
+        case type():
+            return _met_class(value, trace)
+        case _ if is_constant(value):
+            return trace.constant(value)
+        case _ if is_dtype(value):
+            try:
+                return from_numpy(value)
+            except TypeError:
+                return External(f"numpy.{value}")
+        case np.finfo() | np.iinfo():
+            return NumpyInfo(value)
+        case _ if kind.__module__ == "itertools":  # an iterator: its remaining items are a state
+            return External(f"itertools.{kind.__name__}")
+        case _:
+            return _instance(value, name, trace)
+
+
+def called(function: object, name: str, trace: Trace) -> Applicable:
+    """Return the function that another object calls; an unknown one if kernels cannot call it."""
+    found = abstract(function, name, trace)
+    return found if isinstance(found, Applicable) else External(name)
 
 
 def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
@@ -326,7 +340,7 @@ def type_variable(variable: TypeVar, trace: Trace) -> TypeVariable:
     )
 
 
-def _function(function: types.FunctionType, trace: Trace) -> Any:
+def _function(function: types.FunctionType, trace: Trace) -> Closure | External:
     function = unchecked(function)
     home = str(function.__globals__.get("__name__"))
     if comes_with_python(home):
@@ -342,15 +356,16 @@ def _function(function: types.FunctionType, trace: Trace) -> Any:
         return External(f"{function.__module__}.{function.__qualname__}")
 
 
-def _instance(value: Any, name: str, trace: Trace) -> Any:
+def _instance(value: object, name: str, trace: Trace) -> AnyValue:
     if is_pmap(value) and not is_precord(value):
         return MapValue({str(key): abstract(each, str(key), trace) for key, each in value.items()})
     if is_pvector(value):
         return VectorValue(tuple(abstract(each, name, trace) for each in value))
-    read = _met_class(_class_of(value), trace)
-    cls = read if isinstance(read, RecordClass) else None
-    if cls is not None and cls.kind != "namespace":
-        get = value.__getitem__ if is_precord(value) else functools.partial(getattr, value)
+    items: Any = value
+    kind = class_of(value)
+    cls = _met_class(kind, trace)
+    if isinstance(cls, RecordClass) and cls.kind != "namespace":
+        get = items.__getitem__ if is_precord(value) else functools.partial(getattr, value)
         try:
             fields = {each: get(each) for each in cls.field_names()}
         except (KeyError, AttributeError) as missing:  # pyrsistent's need not have all
@@ -358,21 +373,20 @@ def _instance(value: Any, name: str, trace: Trace) -> Any:
         return RecordValue(
             cls, {each: abstract(item, each, trace) for each, item in fields.items()}
         )
-    items: Any = value
-    if type(value) is tuple:
+    if kind is tuple:
         return tuple(abstract(item, name, trace) for item in items)
-    if type(value) is list:
+    if kind is list:
         return [abstract(item, name, trace) for item in items]
-    if type(value) is dict:
+    if kind is dict:
         return {key: abstract(each, str(key), trace) for key, each in items.items()}
-    if type(value) in (set, frozenset):
-        return {abstract(item, name, trace) for item in items}
-    if type(value) in _ITERATORS:
-        return Once(_ITERATORS[type(value)], ())
-    if hasattr(value, "__array__") and type(value).__module__.startswith(("jaxlib", "pscdsl")):
+    if kind in (set, frozenset):
+        parts = [abstract(item, name, trace) for item in items]
+        return set(parts) if kind is set else frozenset(parts)
+    if kind in _ITERATORS:
+        return Once(_ITERATORS[kind], ())
+    if hasattr(value, "__array__") and kind.__module__.startswith(("jaxlib", "pscdsl")):
         return np.asarray(value)
-    home = public_name(type(value).__module__)
-    return External(f"{home}.{type(value).__qualname__} object `{name}`")
+    return External(f"{public_name(kind.__module__)}.{kind.__qualname__} object `{name}`")
 
 
 _ITERATORS: dict[type, str] = {
@@ -385,7 +399,7 @@ _ITERATORS: dict[type, str] = {
 }
 
 
-def _by_identity(value: Any) -> Any:
+def _by_identity(value: object) -> AnyValue | None:
     """Return the meaning of an object in a known module."""
     entry = _identities(tuple([name in sys.modules for name in _optional()])).get(id(value))
     if entry is not None and entry[0] is value:
@@ -409,11 +423,11 @@ def _optional() -> tuple[str, ...]:
 
 
 @functools.cache
-def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
+def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[object, AnyValue]]:
     """Return the meanings of the objects of known modules, without optional ones not yet loaded."""
     load_all()
     missing = {name for name, there in zip(_optional(), loaded, strict=True) if not there}
-    found: dict[int, tuple[Any, Any]] = {}
+    found: dict[int, tuple[object, AnyValue]] = {}
     for qualified, meaning in [*MEANINGS.items(), *_types()]:
         module, _, attribute = qualified.partition(".")
         name = f"{module}.{attribute.partition('.')[0]}"
@@ -427,14 +441,14 @@ def _identities(loaded: tuple[bool, ...]) -> dict[int, tuple[Any, Any]]:
     return found
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> types.ModuleType | None:
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
 
 
-def _types() -> list[tuple[str, Any]]:
+def _types() -> list[tuple[str, Marker]]:
     names = (
         "pscdsl.Record pscdsl.Static pscdsl.Array pscdsl.Tree pyrsistent.PRecord pyrsistent.PClass "
         "pyrsistent.PMap pyrsistent.PVector numpy.ndarray typing.NamedTuple typing.TypedDict "
@@ -444,7 +458,7 @@ def _types() -> list[tuple[str, Any]]:
     return [(name, Marker(name)) for name in names.split()]
 
 
-def _by_module(value: Any) -> Any:
+def _by_module(value: object) -> Marker | External | None:
     """Return the meaning of a name in a module of types: jaxtyping's, typing's."""
     module = getattr(value, "__module__", "") or ""
     name = getattr(value, "__name__", "") or getattr(value, "_name", "") or ""
@@ -469,9 +483,9 @@ def _by_module(value: Any) -> Any:
 class _ReadClass:
     """A class as it was read, and its members at that time."""
 
-    cls: type[Any]
-    held: Sequence[Any]
-    value: Any
+    cls: type
+    held: Sequence[object]
+    value: AnyValue
     trace: Trace
 
 
@@ -480,13 +494,13 @@ _CLASSES: dict[int, _ReadClass] = {}
 forget_at_end(_CLASSES)
 
 
-def record_class(cls: type[Any]) -> RecordClass | None:
+def record_class(cls: type) -> RecordClass | None:
     """Return the record class of a real class; None if its instances are not records."""
     found = _class(cls)
     return found if isinstance(found, RecordClass) else None
 
 
-def trace_of(value: Any) -> Trace | None:
+def trace_of(value: object) -> Trace | None:
     """Return the trace of the look-ups for a kernel, a function with rules, or a class."""
     if isinstance(value, type):
         known = _CLASSES.get(id(value))
@@ -495,24 +509,24 @@ def trace_of(value: Any) -> Trace | None:
     return found
 
 
-def is_as_read(cls: type[Any]) -> bool:
+def is_as_read(cls: type) -> bool:
     """Return whether reading a class now would give the value that it gave before."""
     known = _CLASSES.get(id(cls))
     return known is not None and _is_current(known, _held(cls))
 
 
-def _is_current(known: _ReadClass, held: Sequence[Any]) -> bool:
+def _is_current(known: _ReadClass, held: Sequence[object]) -> bool:
     same = len(known.held) == len(held) and all(map(operator.is_, known.held, held))
     return same and (isinstance(known.value, External) or not known.trace.changed())
 
 
-def _met_class(cls: type[Any], trace: Trace) -> Any:
+def _met_class(cls: type, trace: Trace) -> AnyValue:
     found = _class(cls)
     trace.meet(cls, trace_of(cls))
     return found
 
 
-def _class(cls: type[Any]) -> Any:
+def _class(cls: type) -> AnyValue:
     known, held = _CLASSES.get(id(cls)), _held(cls)
     if known is not None and _is_current(known, held):
         return known.value
@@ -533,9 +547,9 @@ def _class(cls: type[Any]) -> Any:
 _DECLARING = ("__annotations__", "__dataclass_fields__", "__dims__")
 
 
-def _held(cls: type[Any]) -> list[Any]:
+def _held(cls: type) -> list[object]:
     """Return the members of a class: `%autoreload` changes classes in place."""
-    found: list[Any] = []
+    found: list[object] = []
     for each in cls.__mro__:
         if not is_outside(each.__module__):
             for name, member in vars(each).items():
@@ -545,7 +559,7 @@ def _held(cls: type[Any]) -> list[Any]:
     return found
 
 
-def _read_class(cls: type[Any], trace: Trace) -> Any:
+def _read_class(cls: type, trace: Trace) -> AnyValue:
     if _derives(cls, np.generic):
         try:
             return from_numpy(np.dtype(cls))
@@ -571,7 +585,7 @@ def _read_class(cls: type[Any], trace: Trace) -> Any:
     return External(f"{cls.__module__}.{cls.__qualname__}")
 
 
-def _without_module(cls: type[Any], failure: Failure) -> Failure:
+def _without_module(cls: type, failure: Failure) -> Failure:
     """Return the failure for a class whose module cannot be found."""
     name = cls.__module__
     what = f"the class `{cls.__qualname__}` of `{name}`, which is not in `sys.modules`,"
@@ -579,19 +593,17 @@ def _without_module(cls: type[Any], failure: Failure) -> Failure:
     return Failure(Unsupported(what=what, rewrite=rewrite, span=failure.diagnostics[0].span))
 
 
-def _class_of(value: object) -> type[Any]:
-    return type(value)
-
-
-def _derives(cls: type[Any], base: type[Any]) -> bool:
+def _derives(cls: type, base: type) -> bool:
     return issubclass(cls, base)
 
 
-def imported_at_run_time(scope: Any, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
+def imported_at_run_time(
+    scope: LoadedModule, node: ast.Import | ast.ImportFrom
+) -> dict[str, AnyValue]:
     """Return the names that an import inside a loaded function binds."""
-    trace: Trace = scope.trace
+    trace = scope.trace
     trace.close("what imports when it is read")
-    names: dict[str, Any] = {}
+    names: dict[str, AnyValue] = {}
     for alias in node.names:
         if isinstance(node, ast.Import):
             module = importlib.import_module(alias.name)

@@ -96,7 +96,7 @@ class _OtherAnnotation(Exception):
     """An annotation that was evaluated, and does not come from the text."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class PartOfModule:
     """A module that only annotations name, with the names that they use."""
 

@@ -411,9 +411,10 @@ def module_value(scope: StaticModule, name: str) -> Any:
 def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
     """Return the names that an import inside a function binds."""
     if not isinstance(scope, StaticModule):
-        from pscdsl._src.frontend.modules.live import imported_at_run_time  # of loaded modules only
+        from pscdsl._src.frontend.modules import live  # of loaded modules only
 
-        return imported_at_run_time(scope, node)
+        assert isinstance(scope, live.LoadedModule)
+        return live.imported_at_run_time(scope, node)
     return {
         alias.asname or alias.name.split(".")[0]: import_alias(scope, node, alias)
         for alias in node.names

@@ -13,15 +13,18 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from pscdsl._src.language.elements import frozen, is_frozen, locked
+
+if TYPE_CHECKING:
+    from pscdsl.typing.python_containers import NDArray
 
 MISSING: Final = object()
 """The result of looking up a name that does not exist."""
@@ -31,6 +34,9 @@ MOST_BYTES: Final = 1 << 20
 """The largest array whose contents are compared: that takes 0.05 ms."""
 _FEW_BYTES: Final = 4096
 """The size up to which comparing is faster than finding out whether it is necessary."""
+
+CACHED: Final = type(functools.lru_cache(abs))
+"""The class of functions with a cache."""
 
 Get: TypeAlias = Callable[[Any], Iterable[Any]]
 LAYOUT: Final = attrgetter("shape", "strides", "dtype", "flags.writeable")
@@ -52,7 +58,9 @@ class Part(NamedTuple):
     """The names of the look-ups in it, if messages name them."""
 
     @classmethod
-    def by_name(cls, get: Any, owner: Any, found: Mapping[str, Any], name: str) -> Part:
+    def by_name(
+        cls, get: Callable[..., Get], owner: object, found: Mapping[str, Any], name: str
+    ) -> Part:
         """Return look-ups by `attrgetter` or `itemgetter`, which return no tuple for one name."""
         keys = (*found, *found) if len(found) == 1 else tuple(found)
         return cls(get(*keys), owner, [found[key] for key in keys], name, keys)
@@ -81,15 +89,15 @@ class Part(NamedTuple):
 class Absent(NamedTuple):
     """Names that a namespace did not have, which would hide others."""
 
-    is_disjoint: Callable[[Any], bool]
-    namespace: Any
+    is_disjoint: Callable[[Iterable[str]], bool]
+    namespace: Collection[str]
     size: int
     """The number of names that it had: while it has no more, it has none of these."""
     name: str
     """The name for messages."""
 
     @classmethod
-    def of(cls, names: Iterable[str], namespace: Any, name: str) -> Absent:
+    def of(cls, names: Iterable[str], namespace: Collection[str], name: str) -> Absent:
         """Return the names that are missing."""
         return cls(frozenset(names).isdisjoint, namespace, len(namespace), name)
 
@@ -99,15 +107,15 @@ class Locked:
 
     __slots__ = "__weakref__", "_layout", "array", "constant", "holders", "is_alone", "owner"
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, array: NDArray) -> None:
         self.array = array
-        self.owner: Any = array if array.base is None else array.base
+        self.owner: object = array if array.base is None else array.base
         """The owner of its memory, as far as known."""
-        self.holders: list[Any] = []
+        self.holders: list[object] = []
         """Containers that it was found in."""
         self.is_alone = is_frozen(array)
         """Whether the memory is known to be written by nothing else, and the lock to hold."""
-        self.constant: Any = locked(array)
+        self.constant: NDArray = locked(array)
         """The array as programs have it: a copy, or a view, which tells theirs from others."""
         if array.nbytes <= _FEW_BYTES and not self.is_alone:
             self.constant = frozen(array)
@@ -115,7 +123,7 @@ class Locked:
             self.constant = array.view()
         self._layout = LAYOUT(array)
 
-    def holds(self, array: np.ndarray[Any, Any]) -> bool:
+    def holds(self, array: NDArray) -> bool:
         """Return whether this is the array, unchanged since it was locked."""
         if self.array is not array or LAYOUT(array) != self._layout:
             return False
@@ -149,7 +157,7 @@ _HOLDERS: Final = (
 """Classes of objects that hold an array itself and make no view of it."""
 
 
-def lock(array: np.ndarray[Any, Any]) -> Locked:
+def lock(array: NDArray) -> Locked:
     """Lock an array and return the lock."""
     known = _locked.get(id(array))
     if known is None or not known.holds(array):
@@ -157,11 +165,11 @@ def lock(array: np.ndarray[Any, Any]) -> Locked:
     return known
 
 
-def _owns_memory(owner: Any) -> bool:
+def _owns_memory(owner: object) -> bool:
     return type(owner) is np.ndarray and owner.base is None and bool(owner.flags.owndata)
 
 
-def _holds_itself(kind: type[Any]) -> bool:
+def _holds_itself(kind: type) -> bool:
     """Return whether objects of a class hold an array itself and make no view of it."""
     own = kind.__module__.startswith("pscdsl.") or tuple in kind.__mro__
     return own or kind in _HOLDERS or hasattr(kind, "__dataclass_fields__")
@@ -192,7 +200,7 @@ class HeldArray(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, name: str, array: np.ndarray[Any, Any], holder: object = None) -> HeldArray:
+    def of(cls, name: str, array: NDArray, holder: object = None) -> HeldArray:
         """Lock an array; `holder` is the container that has it."""
         known = lock(array)
         known.holders.append(holder)
@@ -214,7 +222,7 @@ class HeldArray(NamedTuple):
         return LAYOUT(array) != self.layout or _content(array) != self.content
 
 
-def _content(array: np.ndarray[Any, Any]) -> bytes:
+def _content(array: NDArray) -> bytes:
     content = CONTENT(array)
     return content if len(content) <= MOST_BYTES else blake2b(content).digest()
 
@@ -251,7 +259,7 @@ class Snapshot:
             self._seen[id(value)] = value
             self._object(name, kind, value)
 
-    def add_member(self, name: str, value: Any) -> None:
+    def add_member(self, name: str, value: object) -> None:
         """Take a snapshot of a class member, for use as soon as it is read: see `read_member`."""
         inner = self.members[name] = Snapshot()
         try:
@@ -270,7 +278,7 @@ class Snapshot:
             self.containers += inner.containers
             self.arrays += inner.arrays
 
-    def attributes(self, name: str, owner: Any, names: Iterable[str]) -> None:
+    def attributes(self, name: str, owner: object, names: Iterable[str]) -> None:
         """Take attributes which are there, with all that they hold."""
         found = {each: getattr(owner, each) for each in names}
         if found:
@@ -310,7 +318,7 @@ class Snapshot:
             self.add(name, value.__self__)
         elif kind is functools.cached_property:
             self.attributes(name, value, ["func"])
-        elif kind.__name__ == "_lru_cache_wrapper":
+        elif kind is CACHED:
             self.attributes(name, value, ["__wrapped__"])
         elif tuple in kind.__mro__:  # a NamedTuple
             self._items_of(name, value)
@@ -343,7 +351,7 @@ def _values(mapping: Mapping[Any, Any]) -> tuple[Any, ...]:
     return tuple(mapping.values())
 
 
-def class_of(value: object) -> type[Any]:
+def class_of(value: object) -> type:
     """Return the class of any object."""
     return type(value)
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
 from typing import (
+    TYPE_CHECKING,
     Any,
     Final,
     ForwardRef,
@@ -38,7 +39,14 @@ from typing import (
 import numpy as np
 
 from pscdsl._src.frontend.modules.class_snapshots import add_class
-from pscdsl._src.frontend.modules.snapshots import MISSING, Snapshot, class_of, is_same, lock
+from pscdsl._src.frontend.modules.snapshots import (
+    CACHED,
+    MISSING,
+    Snapshot,
+    class_of,
+    is_same,
+    lock,
+)
 from pscdsl._src.frontend.text.code_texts import (
     comes_with_python,
     content,
@@ -48,6 +56,9 @@ from pscdsl._src.frontend.text.code_texts import (
 from pscdsl._src.language.elements import ElementType
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure
+
+if TYPE_CHECKING:
+    from pscdsl.typing.python_containers import NDArray
 
 SIZE: Final = 32
 """Bytes of a digest."""
@@ -65,6 +76,8 @@ CODE: Final = "{}"
 """The name of a function's code."""
 ANNOTATIONS: Final = "->"
 """The name of a function's annotations."""
+Owner: TypeAlias = types.FunctionType | types.ModuleType | type
+"""An object whose look-ups of global names are recorded, or of its attributes."""
 Names: TypeAlias = tuple[tuple[int, str], ...]
 """Look-ups, in order: the number of the object whose namespace is used, and the name."""
 
@@ -107,7 +120,7 @@ class Texts:
 class Trace:
     """The look-ups while one kernel, function with rules, or class was read."""
 
-    def __init__(self, root: Any, texts: Texts | None = None, *, asked: bool = False) -> None:
+    def __init__(self, root: object, texts: Texts | None = None, *, asked: bool = False) -> None:
         self.annotating = False
         """Whether an annotation is read: later bindings of its names do not matter."""
         self.anew = False
@@ -117,8 +130,8 @@ class Trace:
         self.root = root
         self._writer = _Writer(texts or Texts())
         self._names: list[tuple[int, str]] = []
-        self._last: dict[tuple[int, str], Any] = {}
-        self._seen: dict[tuple[int, str], tuple[Any, Any, bytes | None]] | None = None
+        self._last: dict[tuple[int, str], tuple[Trace, object]] = {}
+        self._seen: dict[tuple[int, str], tuple[Owner, Any, bytes | None]] | None = None
         """Owners, values and their contents, if changes are to be detected."""
         self.snapshot = Snapshot()
         """The captured values at that time."""
@@ -126,19 +139,19 @@ class Trace:
             add_class(self.snapshot, root)
         if asked or isinstance(root, type):
             self._seen = {}
-        self.lookups: dict[tuple[int, str], tuple[Any, Any]] = {}
+        self.lookups: dict[tuple[int, str], tuple[Owner, Any]] = {}
         """Owners and values, by the owners' identities and the names."""
-        self.met: dict[int, tuple[Any, Trace | None]] = {}
+        self.met: dict[int, tuple[object, Trace | None]] = {}
         """The kernels and classes that were met, with the traces that they had then."""
         self._write(self._writer.root, root)
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
 
-    def again(self, root: Any) -> Trace:
+    def again(self, root: object) -> Trace:
         """Return a new trace of the root, without look-ups."""
         return Trace(root)
 
-    def look_up(self, owner: Any, name: str) -> Any:
+    def look_up(self, owner: Owner, name: str) -> Any:
         """Return a global name's value in a function, a class or a module; otherwise `MISSING`.
 
         A Failure if it is a lazy import that raises something.
@@ -151,17 +164,18 @@ class Trace:
         self._found(owner, name, name, found)
         return found
 
-    def constant(self, array: Any) -> Any:
+    def constant(self, array: NDArray | np.generic[Any]) -> NDArray | np.generic[Any]:
         """Return a captured array as programs have it; unchanged if each call looks it up."""
-        plain = type(array) is np.ndarray and not array.dtype.hasobject
-        return lock(array).constant if plain and not self.anew else array
+        if self.anew or type(array) is not np.ndarray or array.dtype.hasobject:
+            return array
+        return lock(array).constant
 
-    def member(self, cls: type[Any], name: str) -> None:
+    def member(self, cls: type, name: str) -> None:
         """Record that a member of the root class is read now."""
         self.snapshot.read_member(f"{cls.__name__}.{name}")
         self._found(cls, name, f"{MEMBER}{name}", vars(cls).get(name, MISSING))
 
-    def captured(self, owner: Any, name: str, found: Any) -> None:
+    def captured(self, owner: Owner, name: str, found: object) -> None:
         """Record that a captured value of a function is read now."""
         self._found(owner, name, f"{CAPTURED}{name}", found)
 
@@ -189,7 +203,7 @@ class Trace:
             ]
         )
 
-    def _found(self, owner: Any, name: str, event: str, found: Any) -> None:
+    def _found(self, owner: Owner, name: str, event: str, found: object) -> None:
         self._see(owner, event, found)
         number = self._writer.number(owner)
         if number is None or not name.isidentifier():
@@ -202,7 +216,7 @@ class Trace:
             self._names.append((number, event))
             self._write(self._writer.found, found)
 
-    def _see(self, owner: Any, event: str, found: Any) -> None:
+    def _see(self, owner: Owner, event: str, found: Any) -> None:
         if not self.annotating and (id(owner), event) not in self.lookups:
             self.lookups[id(owner), event] = (owner, found)
             held = found is MISSING or event.startswith(MEMBER) or stands_outside(owner, found)
@@ -214,7 +228,7 @@ class Trace:
         if self._seen is not None and (id(owner), event) not in self._seen:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
 
-    def meet(self, thing: Any, trace: Trace | None) -> None:
+    def meet(self, thing: object, trace: Trace | None) -> None:
         """Record a kernel or class that is read separately."""
         self.met.setdefault(id(thing), (thing, trace))
 
@@ -222,7 +236,7 @@ class Trace:
         """Make it represent nothing."""
         self.problem = self.problem or reason
 
-    def _write(self, write: Any, value: Any) -> None:
+    def _write(self, write: Callable[[object], None], value: object) -> None:
         if self.problem is None:
             try:
                 write(value)
@@ -237,7 +251,7 @@ class Trace:
         return tuple(self._names)
 
     @property
-    def inner(self) -> Sequence[Any]:
+    def inner(self) -> Sequence[object]:
         """The kernels and classes that were met and have separate traces."""
         return self._writer.inner
 
@@ -251,47 +265,46 @@ class Trace:
         """Repeat a look-up of another trace; raise `Opaque` if the owner was not met."""
         if number >= len(self._writer.met):
             raise Opaque("less than was looked at before")
-        owner = self._writer.met[number]
-        of_function = name.startswith((CAPTURED, DEFAULTS, ANNOTATIONS))
-        if of_function and not isinstance(owner, types.FunctionType):
-            raise Opaque("something else than was looked at before")
-        if name == DEFAULTS:
-            self.led_to(owner)
-        elif name == ANNOTATIONS:
-            self.annotated(owner)
-        elif name.startswith(MEMBER):
-            if not isinstance(owner, type):
+        match self._writer.met[number]:
+            case types.FunctionType() as function if name == DEFAULTS:
+                self.led_to(function)
+            case types.FunctionType() as function if name == ANNOTATIONS:
+                self.annotated(function)
+            case types.FunctionType() as function if name.startswith(CAPTURED):
+                name = name.removeprefix(CAPTURED)
+                self.captured(function, name, captured_by(function).get(name, MISSING))
+            case type() as cls if name.startswith(MEMBER):
+                self.member(cls, name.removeprefix(MEMBER))
+            case types.FunctionType() | types.ModuleType() | type() as owner if name.isidentifier():
+                try:
+                    self.look_up(owner, name)
+                except Failure:
+                    raise Opaque("a lazy import that raises something") from None
+            case _:
                 raise Opaque("something else than was looked at before")
-            self.member(owner, name.removeprefix(MEMBER))
-        elif of_function:
-            name = name.removeprefix(CAPTURED)
-            self.captured(owner, name, captured_by(owner).get(name, MISSING))
-        else:
-            try:
-                self.look_up(owner, name)
-            except Failure:
-                raise Opaque("a lazy import that raises something") from None
 
 
-def _looked_up(owner: Any, event: str) -> Any:
+def _looked_up(owner: Owner, event: str) -> Any:
     """Return the current result of a look-up."""
-    if event == CODE:
-        return owner.__code__
-    if event == DEFAULTS:
-        return owner.__defaults__, owner.__kwdefaults__
-    if event == ANNOTATIONS:
-        return _annotations(owner)
-    if event.startswith(MEMBER):
-        return cast("Mapping[str, Any]", vars(owner)).get(event.removeprefix(MEMBER), MISSING)
-    if event.startswith(CAPTURED):
-        return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
-    try:
-        return stands_for(owner, event)
-    except Exception:  # a lazy import, which replaced the earlier value
-        return _NOTHING
+    match owner:
+        case types.FunctionType() if event == CODE:
+            return owner.__code__
+        case types.FunctionType() if event == DEFAULTS:
+            return owner.__defaults__, owner.__kwdefaults__
+        case types.FunctionType() if event == ANNOTATIONS:
+            return _annotations(owner)
+        case types.FunctionType() if event.startswith(CAPTURED):
+            return captured_by(owner).get(event.removeprefix(CAPTURED), MISSING)
+        case type() if event.startswith(MEMBER):
+            return vars(owner).get(event.removeprefix(MEMBER), MISSING)
+        case _:
+            try:
+                return stands_for(owner, event)
+            except Exception:  # a lazy import, which replaced the earlier value
+                return _NOTHING
 
 
-def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
+def _annotations(function: types.FunctionType) -> tuple[object, ...]:
     """Return names and annotations in turn: objects that stay the same until they are set again."""
     try:
         annotations: Mapping[str, Any] = function.__annotations__
@@ -300,26 +313,26 @@ def _annotations(function: types.FunctionType) -> tuple[Any, ...]:
     return tuple(itertools.chain.from_iterable(annotations.items()))
 
 
-def stands_outside(owner: Any, found: Any) -> bool:
+def stands_outside(owner: Owner, found: object) -> bool:
     """Return whether a name belongs to a library, or its value is part of one."""
-    home = owner.__name__ if isinstance(owner, types.ModuleType) else owner.__module__
+    is_module = isinstance(owner, types.ModuleType)
+    home: object = getattr(owner, "__name__" if is_module else "__module__", None)
     if home is not None and is_outside(str(home)):
         return True
     if isinstance(found, types.ModuleType):
         return is_outside(found.__name__)
     if isinstance(found, _OUTSIDE) or class_of(found).__module__.startswith("pscdsl.typing"):
         return True
-    kind: Any = found if isinstance(found, type | types.FunctionType) else class_of(found)
-    return isinstance(found, type | types.FunctionType) and is_outside(str(kind.__module__))
+    return isinstance(found, type | types.FunctionType) and is_outside(str(found.__module__))
 
 
-def shown_event(owner: Any, event: str) -> str:
+def shown_event(owner: Owner, event: str) -> str:
     """Return the name of a look-up for messages."""
     name = event.removeprefix(CAPTURED).removeprefix(MEMBER)
     return name if name.isidentifier() else str(getattr(owner, "__name__", name))
 
 
-def _content_of(value: Any) -> bytes | None:
+def _content_of(value: object) -> bytes | None:
     """Return the digest of a mutable value; None if it is immutable, or of an unknown kind."""
     if value is MISSING or isinstance(value, _UNCHANGING):
         return None
@@ -338,7 +351,7 @@ def unrecorded(reason: str) -> Trace:
     return trace
 
 
-def namespace_of(owner: Any) -> Mapping[str, Any]:
+def namespace_of(owner: Owner) -> Mapping[str, Any]:
     """Return the namespace in which a function, a class or a module looks up global names."""
     if isinstance(owner, types.FunctionType):
         return owner.__globals__
@@ -348,7 +361,7 @@ def namespace_of(owner: Any) -> Mapping[str, Any]:
     return {} if module is None else vars(module)
 
 
-def stands_for(owner: Any, name: str) -> Any:
+def stands_for(owner: Owner, name: str) -> Any:
     """Return the value of a global name of a function, a class or a module; `MISSING` if none.
 
     From Python 3.15 on, an import may be lazy: it is carried out, as in Python, when the name is
@@ -366,12 +379,12 @@ def stands_for(owner: Any, name: str) -> Any:
     return found
 
 
-def annotations_of(owner: Any) -> Mapping[str, Any]:
+def annotations_of(owner: Owner) -> Mapping[str, Any]:
     """Return the annotations of a function or class; none if they cannot be evaluated."""
     return evaluated_annotations(owner) or {}
 
 
-def evaluated_annotations(owner: Any) -> Mapping[str, Any] | None:
+def evaluated_annotations(owner: Owner) -> Mapping[str, Any] | None:
     """Return the annotations of a function or class, or None if they cannot be evaluated.
 
     From Python 3.14 on they are evaluated when they are first read (PEP 649); a name that has no
@@ -392,7 +405,7 @@ def evaluated_annotations(owner: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def captured_by(function: Any) -> dict[str, Any]:
+def captured_by(function: types.FunctionType) -> dict[str, Any]:
     """Return the captured values of a function, without those not assigned yet."""
     found: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -418,7 +431,7 @@ class RecordedLookups(NamedTuple):
         return trace is None or not trace.names or any([each is trace for each in self.traces])
 
 
-def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> RecordedLookups:
+def recorded(kernel: object, trace_of: Callable[[object], Trace | None]) -> RecordedLookups:
     """Return all look-ups that led to a kernel as it was read; raise `Opaque` if unknown.
 
     `trace_of` gives the trace of a kernel or class, or None if it was not read.
@@ -428,7 +441,7 @@ def recorded(kernel: Any, trace_of: Callable[[Any], Trace | None]) -> RecordedLo
 
 
 def follow(
-    kernel: Any,
+    kernel: object,
     wanted: Sequence[Names],
     texts: Texts | None = None,
     first: Trace | None = None,
@@ -442,10 +455,10 @@ def follow(
     known = texts or Texts()
     begun: dict[int, Trace] = {}
 
-    def begin(value: Any) -> Trace:
+    def begin(value: object) -> Trace:
         return Trace(value, known)
 
-    def trace(place: int, value: Any) -> Trace:
+    def trace(place: int, value: object) -> Trace:
         if place >= len(wanted):
             raise Opaque("more than was looked at before")
         made = first if first is not None and place == 0 else begun.get(id(value)) or begin(value)
@@ -466,7 +479,7 @@ def follow(
     return found.digest
 
 
-def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> RecordedLookups:
+def _all(root: object, trace_of: Callable[[int, object], Trace]) -> RecordedLookups:
     pending, places = [root], {id(root): 0}
     traces: list[Trace] = []
     made = blake2b(digest_size=SIZE)
@@ -483,7 +496,7 @@ def _all(root: Any, trace_of: Callable[[int, Any], Trace]) -> RecordedLookups:
     return RecordedLookups(traces[0].start, names, made.digest(), traces)
 
 
-def described(values: Sequence[Any]) -> bytes:
+def described(values: Sequence[object]) -> bytes:
     """Return the digest of arguments by their content, without any look-up."""
     return recorded([*values], lambda _: None).digest
 
@@ -497,17 +510,17 @@ class _Writer:
         self._bytes = 0
         self._parts = 0
         self._numbers: dict[int, int] = {}
-        self.met: list[Any] = []
+        self.met: list[object] = []
         """Functions, modules, classes and kernels, by number."""
         self.codes: list[types.CodeType | None] = []
         """The code that these had."""
-        self.inner: list[Any] = []
+        self.inner: list[object] = []
         self._files: set[str] = set()
 
     def digest(self) -> bytes:
         return self._made.digest()
 
-    def number(self, value: Any) -> int | None:
+    def number(self, value: object) -> int | None:
         return self._numbers.get(id(value))
 
     def root(self, value: Any) -> None:
@@ -523,7 +536,7 @@ class _Writer:
         else:
             self.value(value)
 
-    def found(self, value: Any) -> None:
+    def found(self, value: object) -> None:
         """Write the result of a look-up."""
         if value is MISSING:
             self._put("missing")
@@ -552,7 +565,7 @@ class _Writer:
 
     def value(self, value: Any) -> None:
         """Any value; `Opaque` if it is of a kind that is not known."""
-        kind: Any = class_of(value)
+        kind = class_of(value)
         write = _PLAIN.get(kind)
         if write is not None:
             self._put(kind.__name__, write(value))
@@ -560,73 +573,80 @@ class _Writer:
             self._put(kind.__name__, len(value))
             for each in value:
                 self.value(each)
-        elif kind is slice:
-            self._put("slice")
-            self.value((value.start, value.stop, value.step))
-        elif isinstance(value, types.FunctionType):
-            self._function(value)
-        elif isinstance(value, types.ModuleType):
-            self._module(value)
-        elif isinstance(value, ElementType):
-            self._put("arrays", value.element.__name__, value.members, repr(value.text))
-        elif isinstance(value, type):
-            self._class(cast("type[Any]", value))
-        elif kind is np.ndarray or issubclass(kind, np.generic):
-            self._array(kind.__name__, np.asarray(value))
-        elif get_origin(value) is not None:
-            self._put("alias")
-            self.value(get_origin(value))
-            self.value(get_args(value))
         else:
-            self._object(kind, value)
+            self._thing(kind, value)
+
+    def _thing(self, kind: type[Any], value: Any) -> None:
+        """Write a value that is no scalar, tuple or list."""
+        match value:
+            case _ if kind is slice:
+                self._put("slice")
+                self.value((value.start, value.stop, value.step))
+            case types.FunctionType():
+                self._function(value)
+            case types.ModuleType():
+                self._module(value)
+            case ElementType():
+                self._put("arrays", value.element.__name__, value.members, repr(value.text))
+            case type():
+                self._class(value)
+            case _ if kind is np.ndarray or issubclass(kind, np.generic):
+                self._array(kind.__name__, np.asarray(value))
+            case _ if get_origin(value) is not None:
+                self._put("alias")
+                self.value(get_origin(value))
+                self.value(get_args(value))
+            case _:
+                self._object(kind, value)
 
     def _object(self, kind: type[Any], value: Any) -> None:
         """Write an instance of a class that is no scalar, container, function or array."""
-        if hasattr(kind, "__pscdsl_origin__"):
-            self._inner("kernel", value)
-        elif kind in (dict, types.MappingProxyType):
-            self._put("dict", len(value))
-            for key, each in value.items():
-                self.value(key)
-                self.value(each)
-        elif isinstance(value, np.dtype):
-            self._dtype(cast("Any", value))
-        elif kind is functools.partial:
-            self._put("partial")
-            self.value([value.func, value.args, value.keywords])
-        elif isinstance(value, types.MethodType):
-            self._put("method")
-            self.value([value.__func__, value.__self__])
-        elif kind.__name__ == "_lru_cache_wrapper":
-            self._put("cached")
-            self.value(value.__wrapped__)
-        elif isinstance(value, Enum):
-            self._put("member", value.name)
-            self.value([kind, value._value_])
-        elif isinstance(value, TypeVar):
-            self._put("variable", value.__name__)
-            self.value([value.__bound__, list(value.__constraints__)])
-        elif isinstance(value, ForwardRef):  # whose name is looked up when it is read
-            self._put("forward", value.__forward_arg__)
-        elif isinstance(value, _KNOWN_BY_NAME) or _is_special_form(kind):
-            self._put("outside", kind.__name__, _home(value), getattr(value, "__name__", value))
-        elif tuple in kind.__mro__ and hasattr(kind, "_fields"):
-            self.value(kind)
-            self.value([*value])
-        elif hasattr(kind, "__dataclass_fields__"):
-            self.value(kind)
-            names = list(kind.__dataclass_fields__)
-            self.value([[name, getattr(value, name)] for name in names if hasattr(value, name)])
-        elif kind.__module__.startswith("jaxlib") and hasattr(kind, "__array__"):
-            self._array(kind.__name__, np.asarray(value))
-        else:
-            raise Opaque(f"an object of class {kind.__qualname__}")
+        match value:
+            case _ if hasattr(kind, "__pscdsl_origin__"):
+                self._inner("kernel", value)
+            case _ if kind in (dict, types.MappingProxyType):
+                self._put("dict", len(value))
+                for key, each in value.items():
+                    self.value(key)
+                    self.value(each)
+            case _ if issubclass(kind, np.dtype):
+                self._dtype(value)
+            case _ if kind is functools.partial:
+                self._put("partial")
+                self.value([value.func, value.args, value.keywords])
+            case types.MethodType():
+                self._put("method")
+                self.value([value.__func__, value.__self__])
+            case _ if isinstance(value, CACHED):
+                self._put("cached")
+                self.value(value.__wrapped__)
+            case Enum():
+                self._put("member", value.name)
+                self.value([kind, value._value_])
+            case TypeVar():
+                self._put("variable", value.__name__)
+                self.value([value.__bound__, list(value.__constraints__)])
+            case ForwardRef():  # whose name is looked up when it is read
+                self._put("forward", value.__forward_arg__)
+            case _ if isinstance(value, _KNOWN_BY_NAME) or _is_special_form(kind):
+                self._put("outside", kind.__name__, _home(value), getattr(value, "__name__", value))
+            case _ if tuple in kind.__mro__ and hasattr(kind, "_fields"):
+                self.value(kind)
+                self.value([*value])
+            case _ if hasattr(kind, "__dataclass_fields__"):
+                self.value(kind)
+                names = [name for name in value.__dataclass_fields__ if hasattr(value, name)]
+                self.value([[name, getattr(value, name)] for name in names])
+            case _ if kind.__module__.startswith("jaxlib") and hasattr(kind, "__array__"):
+                self._array(kind.__name__, np.asarray(value))
+            case _:
+                raise Opaque(f"an object of class {kind.__qualname__}")
 
-    def _dtype(self, dtype: Any) -> None:
+    def _dtype(self, dtype: np.dtype[Any]) -> None:
         parts = None if dtype.names is None else dtype.descr
         self._put("dtype", dtype.str, dtype.name, dtype.isnative, parts)
 
-    def _array(self, kind: str, value: Any) -> None:
+    def _array(self, kind: str, value: NDArray) -> None:
         self._bytes += value.nbytes
         if value.dtype.hasobject or self._bytes > MOST_BYTES:
             raise Opaque("an array of objects, or a large one")
@@ -634,7 +654,7 @@ class _Writer:
         self._dtype(value.dtype)
         self._put(value.tobytes())
 
-    def _inner(self, what: str, value: Any) -> None:
+    def _inner(self, what: str, value: object) -> None:
         """Write the number of a value that has a separate trace."""
         if not self._again(value):
             self._put(what, len(self.inner))
@@ -674,7 +694,7 @@ class _Writer:
         self.value(function.__kwdefaults__)
         self.value(getattr(function, "__wrapped__", None))
 
-    def _annotations(self, owner: Any) -> None:
+    def _annotations(self, owner: Owner) -> None:
         """Write annotations as Python has them: text, or values."""
         annotations = evaluated_annotations(owner)
         if annotations is None:
@@ -684,7 +704,7 @@ class _Writer:
             self._put(name)
             self.value(each)
 
-    def _class(self, cls: type[Any]) -> None:
+    def _class(self, cls: type) -> None:
         if hasattr(cls, "dim_str") and cls.__module__ == "jaxtyping":
             known: Any = cls
             self._put("jaxtyping", known.dtype.__name__, repr(known.dim_str))
@@ -694,7 +714,7 @@ class _Writer:
         else:
             self._inner("class", cls)
 
-    def _members(self, cls: type[Any]) -> None:
+    def _members(self, cls: type) -> None:
         """Write a class with all its members, which may have been set later."""
         self._put("class", cls.__module__, cls.__qualname__)
         if is_outside(cls.__module__):
@@ -716,7 +736,7 @@ class _Writer:
             for each in (field.default, field.default_factory):
                 self.found(MISSING if each is dataclasses.MISSING else each)
 
-    def _member(self, name: str, member: Any) -> None:
+    def _member(self, name: str, member: object) -> None:
         """Write a member of a class: a method, or a value."""
         kind = class_of(member).__name__
         if isinstance(member, types.DynamicClassAttribute):
@@ -777,7 +797,7 @@ _UNCHANGING: Final = (
 """Classes of values that never change, or that are traced or read separately."""
 
 
-def _is_special_form(kind: type[Any]) -> bool:
+def _is_special_form(kind: type) -> bool:
     """Return whether instances are special forms of `typing`: `typing.Any`, `typing.Literal`."""
     return kind.__module__ == "typing" and kind.__name__.lstrip("_").endswith(
         ("SpecialForm", "Alias", "AnyMeta", "TypedCacheSpecialForm")
