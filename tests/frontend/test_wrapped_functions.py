@@ -14,9 +14,11 @@ import jaxtyping
 import numpy as np
 import pytest
 import typeguard
+from pyrsistent import PRecord, field
 
 import pscdsl as psc
 from pscdsl import f32
+from pscdsl._src.checker.check import check_definition, load_definition
 
 X = np.arange(3, dtype=np.float32)
 MODULE = """
@@ -158,3 +160,20 @@ def test_captured_objects_keep_their_kind() -> None:
 def test_a_partial_of_what_kernels_cannot_call_is_refused() -> None:
     with pytest.raises(psc.CheckError, match="`SINGLE` cannot be called in a kernel"):
         of_a_dtype(X)
+
+
+class Scaled(PRecord[str, Any]):
+    """A record whose factory is no function in kernels."""
+
+    w = field(type=f32["n"], factory=np.float32)
+
+
+@psc.kernel
+def scaled(x: f32["n"]) -> Scaled:
+    """Make such a record."""
+    return Scaled(w=x)
+
+
+def test_a_factory_that_kernels_cannot_call_is_refused() -> None:
+    for definition in scaled.definition, load_definition(Path(__file__), "scaled"):
+        assert [each.code for each in check_definition(definition)[0]] == ["PSC111"]

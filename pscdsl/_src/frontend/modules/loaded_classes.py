@@ -11,7 +11,7 @@ from abc import ABC, ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, EnumType, Flag, IntEnum, StrEnum
 from types import FunctionType
-from typing import Any, Final, Generic, Protocol, cast, get_args, get_origin
+from typing import Any, Final, Generic, Protocol, TypeGuard, get_args, get_origin
 
 import pyrsistent
 from pyrsistent import _field_common
@@ -26,16 +26,18 @@ from pscdsl._src.frontend.classes import (
     class_text,
 )
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
+from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
 from pscdsl._src.frontend.modules.class_snapshots import is_generated
 from pscdsl._src.frontend.modules.loaded_code import Abstract, type_node, unchecked
+from pscdsl._src.frontend.modules.snapshots import class_of
 from pscdsl._src.frontend.modules.traces import annotations_of
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.values import External
+from pscdsl._src.frontend.values import AnyValue, Applicable, External, Here, describe
 from pscdsl._src.language.records import Record
-from pscdsl.typing.codes.language import BadAnnotation, Unsupported
+from pscdsl.typing.codes.language import BadAnnotation, NotCallable, Unsupported
 from pscdsl.typing.diagnostics import Failure
 
 
@@ -43,7 +45,7 @@ class LoadedClass:
     """A real class that is to be read, and the class statement that it may be from."""
 
     def __init__(
-        self, cls: type[Any], scope: Scope, abstract: Abstract, source: Source | None = None
+        self, cls: type, scope: Scope, abstract: Abstract, source: Source | None = None
     ) -> None:
         self.cls = cls
         self.scope = scope
@@ -74,22 +76,22 @@ class LoadedClass:
         source, node = self.statement
         return Failure(found.at(source.span(node)))
 
-    def at(self, function: Any, what: str, rewrite: str) -> Failure:
+    def at(self, function: FunctionType | None, what: str, rewrite: str) -> Failure:
         """Return a refusal at a method, as far as its place is known."""
-        method = None if function is None else self.abstract(function, function.__name__)
-        node, source = getattr(method, "node", None), getattr(method, "source", None)
-        if node is None or source is None:
-            return self.failure(what, rewrite)
-        return Failure(Unsupported(what=what, rewrite=rewrite, span=source.span(node)))
+        match None if function is None else self.abstract(function, function.__name__):
+            case Closure(node=node, source=source):
+                return Failure(Unsupported(what=what, rewrite=rewrite, span=source.span(node)))
+            case _:
+                return self.failure(what, rewrite)
 
-    def annotation(self, name: str, value: Any) -> tuple[ast.expr, Frame]:
+    def annotation(self, name: str, value: object) -> tuple[ast.expr, Frame]:
         """Return the type of a field as an annotation, at its place if known."""
         try:
             node, frame = type_node(value, self.scope, self.abstract)
         except SyntaxError:
             reason = f"`{name}: {value}` is no type"
             raise Failure(
-                BadAnnotation(text=value, reason=reason, rewrite='write `f32["n d"]`')
+                BadAnnotation(text=str(value), reason=reason, rewrite='write `f32["n d"]`')
             ) from None
         if self.statement is None or name not in (written := annotated_names(self.statement[1])):
             return node, frame
@@ -101,7 +103,7 @@ class LoadedClass:
         return node, frame
 
 
-def _texts(cls: type[Any]) -> Iterator[Source]:
+def _texts(cls: type) -> Iterator[Source]:
     """Yield the texts that may have the statement, those of its methods first."""
     names = dict.fromkeys(
         function.__code__.co_filename
@@ -123,7 +125,7 @@ def _source(name: str, text: str) -> Source:
     return Source(name, text)
 
 
-def _agrees(node: ast.ClassDef, cls: type[Any], first: object) -> bool:
+def _agrees(node: ast.ClassDef, cls: type, first: object) -> bool:
     """Return whether a class statement has the class's annotations, in the same order."""
     line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     own = own_annotations(cls)
@@ -148,18 +150,25 @@ def annotated_names(node: ast.ClassDef) -> dict[str, ast.expr]:
     }
 
 
-def function_of(member: Any) -> Any:
+_WRAPPERS: Final[Mapping[type, tuple[str, str]]] = {
+    property: ("property", "fget"),
+    functools.cached_property: ("property", "func"),
+    staticmethod: ("static", "__func__"),
+    classmethod: ("class", "__func__"),
+}
+"""The kinds of members that wrap a function, and their attribute that has it."""
+
+
+def function_of(member: object) -> FunctionType | None:
     """Return the function in a member of a class; None if there is none."""
-    if isinstance(member, property):
-        member = member.fget
-    elif isinstance(member, functools.cached_property):
-        member = cast("Any", member).func
-    elif isinstance(member, staticmethod | classmethod):
-        member = cast("Any", member).__func__
-    return unchecked(member) if isinstance(member, types.FunctionType) else None
+    for wrapper, (_, attribute) in _WRAPPERS.items():
+        if isinstance(member, wrapper):
+            member = getattr(member, attribute)
+            break
+    return unchecked(member) if isinstance(member, FunctionType) else None
 
 
-def own_annotations(cls: type[Any]) -> Mapping[str, Any]:
+def own_annotations(cls: type) -> Mapping[str, Any]:
     """Return the annotations of a class, without those that it inherits."""
     if "__annotate_func__" in vars(cls):  # from Python 3.14 on
         return annotations_of(cls)
@@ -167,9 +176,9 @@ def own_annotations(cls: type[Any]) -> Mapping[str, Any]:
     return annotations
 
 
-def is_own(function: Any) -> bool:
+def is_own(function: object) -> TypeGuard[FunctionType]:
     """Return whether the author of a class wrote this method."""
-    return isinstance(function, types.FunctionType) and not is_generated(function)
+    return isinstance(function, FunctionType) and not is_generated(function)
 
 
 # The loaded classes that have a meaning: they meet the conditions that `classes.class_text` has for
@@ -261,7 +270,7 @@ def _require_new_names(loaded: LoadedClass) -> None:
             raise loaded.failure(what, "give it another name")
 
 
-def field_names(cls: type[Any]) -> Iterator[str]:
+def field_names(cls: type) -> Iterator[str]:
     """Yield the names of the fields that a class declares or inherits."""
     if kind_of(cls) == "precord":
         yield from getattr(cls, "_precord_fields", getattr(cls, "_pclass_fields", ()))
@@ -285,7 +294,7 @@ def _require_bases(loaded: LoadedClass, kind: str | None) -> None:
             raise loaded.failure(f"the base class `{base.__name__}`", "use a function of it")
 
 
-def _require_name(loaded: LoadedClass, kind: str | None, name: str, member: Any) -> None:
+def _require_name(loaded: LoadedClass, kind: str | None, name: str, member: object) -> None:
     """Refuse methods by which Python does something else with the class, or its instances."""
     function = function_of(member)
     if name.startswith(f"_{loaded.cls.__name__.lstrip('_')}__"):
@@ -350,7 +359,7 @@ def _require_enumeration(loaded: LoadedClass) -> None:
 
 
 def class_of_object(
-    cls: type[Any], scope: Scope, abstract: Abstract, source: Source | None = None
+    cls: type, scope: Scope, abstract: Abstract, source: Source | None = None
 ) -> RecordClass:
     """Return a class as a record class; of any other class its constants and static methods."""
     loaded = LoadedClass(cls, scope, abstract, source)
@@ -376,10 +385,10 @@ def class_of_object(
     )
 
 
-_NUMBERED: dict[tuple[str, str], list[weakref.ref[type[Any]]]] = {}
+_NUMBERED: dict[tuple[str, str], list[weakref.ref[type]]] = {}
 
 
-def _number(cls: type[Any]) -> int:
+def _number(cls: type) -> int:
     """Return the number of a class among those of its name, in the order of first reading."""
     known = _NUMBERED.setdefault((cls.__module__, cls.__name__), [])
     for number, each in enumerate(known):
@@ -389,11 +398,11 @@ def _number(cls: type[Any]) -> int:
     return len(known) - 1
 
 
-def _guard(loaded: LoadedClass) -> Callable[[str, Any], None] | None:
+def _guard(loaded: LoadedClass) -> Callable[[str, AnyValue], None]:
     """Return a function that refuses attributes of the class that its text writes."""
     trace: Any = getattr(loaded.scope, "trace", None)
 
-    def guard(name: str, value: Any) -> None:
+    def guard(name: str, value: AnyValue) -> None:
         if trace is not None:
             trace.member(loaded.cls, name)
         if loaded.statement is not None:
@@ -417,7 +426,7 @@ def _fields(loaded: LoadedClass, kind: str, parents: list[RecordClass]) -> Itera
         yield field
 
 
-def _owns(cls: type[Any], kind: str, name: str) -> bool:
+def _owns(cls: type, kind: str, name: str) -> bool:
     """Return whether a class declares a field itself."""
     if kind == "precord":
         own = vars(cls)
@@ -432,8 +441,8 @@ def _owns(cls: type[Any], kind: str, name: str) -> bool:
 def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[], Field]]]:
     cls = loaded.cls
     if kind == "namedtuple":
-        hints: Mapping[str, Any] = _tuple_types(cls)
-        for name in cls._fields:
+        hints = _tuple_types(cls)
+        for name in field_names(cls):
             yield name, functools.partial(_tuple_field, loaded, name, hints)
     elif kind == "typeddict":
         for name, each in annotations_of(cls).items():
@@ -443,7 +452,8 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
             yield name, functools.partial(_precord_field, loaded, name, each)
     else:
         named = {field.name for field in dataclasses.fields(cls)}
-        for name, each in cls.__dataclass_fields__.items():
+        fields: Mapping[str, dataclasses.Field[Any]] = getattr(cls, "__dataclass_fields__", {})
+        for name, each in fields.items():
             if name in named:
                 yield name, functools.partial(_dataclass_field, loaded, each)
             elif get_origin(each.type) is None and isinstance(each.type, dataclasses.InitVar):
@@ -451,7 +461,7 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
                 raise loaded.failure(what, "declare a field")
 
 
-def _tuple_types(cls: type[Any]) -> Mapping[str, Any]:
+def _tuple_types(cls: type) -> Mapping[str, object]:
     """Return the types of a NamedTuple's fields; empty for `collections.namedtuple`."""
     for each in cls.__mro__:
         if "_fields" in vars(each):
@@ -459,8 +469,8 @@ def _tuple_types(cls: type[Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, Any]) -> Field:
-    defaults = loaded.cls._field_defaults
+def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, object]) -> Field:
+    defaults: Mapping[str, object] = getattr(loaded.cls, "_field_defaults", {})
     default = (
         functools.partial(_default, loaded, name, defaults[name]) if name in defaults else None
     )
@@ -469,7 +479,7 @@ def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, Any]) -> Fi
     return Field(name, *loaded.annotation(name, hints[name]), default)
 
 
-def _key(loaded: LoadedClass, name: str, annotation: Any) -> Field:
+def _key(loaded: LoadedClass, name: str, annotation: object) -> Field:
     """Return a key of a TypedDict, which holds annotations in strings as `ForwardRef`."""
     text = getattr(annotation, "__forward_arg__", None)
     return Field(name, *loaded.annotation(name, annotation if text is None else text))
@@ -484,22 +494,24 @@ def _dataclass_field(loaded: LoadedClass, each: dataclasses.Field[Any]) -> Field
         return Field(each.name, *annotation, keyword=keyword)
     factory = each.default_factory
 
-    def made() -> Any:
+    def made() -> AnyValue:
         function = _default(loaded, each.name, factory)
-        if getattr(function, "name", "") not in FACTORIES:
+        known = getattr(function, "name", "") in FACTORIES
+        if not known or not isinstance(function, Applicable):
             what = f"the `default_factory` of `{loaded.cls.__name__}.{each.name}`"
             raise loaded.failure(what, "a default, or a function that makes the record")
-        return function.apply(annotation[1].here(annotation[0]), (), {})
+        value: AnyValue = function.apply(annotation[1].here(annotation[0]), (), {})
+        return value
 
     return Field(each.name, *annotation, made, keyword=keyword, anew=True)
 
 
-def _pyrsistent(cls: type[Any]) -> Mapping[str, Any]:
+def _pyrsistent(cls: type) -> Mapping[str, Any]:
     found: Mapping[str, Any] = getattr(cls, "_precord_fields", getattr(cls, "_pclass_fields", {}))
     return found
 
 
-def _annotated(cls: type[Any], name: str) -> Iterator[Any]:
+def _annotated(cls: type, name: str) -> Iterator[Any]:
     """Yield the annotation of a name in a class, or in the first base that has one."""
     for each in cls.__mro__:
         annotations = own_annotations(each)
@@ -516,29 +528,34 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     frame: Frame | None = None
     if len(kinds) == 1:
         node, frame = loaded.annotation(name, kinds[0])
-    convert: Callable[[Any, Any], Any] | None = None
-    default: Callable[[], Any] | None = None
+    convert: Callable[[Here, AnyValue], AnyValue] | None = None
+    default: Callable[[], AnyValue] | None = None
     if each._factory is not absent.PFIELD_NO_FACTORY:
 
-        def through(here: Any, value: Any) -> Any:
-            return _default(loaded, name, each._factory).apply(here, (value,), {})
+        def through(here: Here, value: AnyValue) -> AnyValue:
+            function = _default(loaded, name, each._factory)
+            if not isinstance(function, Applicable):
+                raise Failure(NotCallable(found=describe(function)))
+            converted: AnyValue = function.apply(here, (value,), {})
+            return converted
 
         convert = through
     if each.initial is not absent.PFIELD_NO_INITIAL:
 
-        def initial() -> Any:
+        def initial() -> AnyValue:
             value = _default(loaded, name, each.initial)
-            if not hasattr(value, "apply"):
+            if not isinstance(value, Applicable):
                 return value
             here = loaded.frame() if frame is None else frame
-            return value.apply(here.here(node or ast.Name(name)), (), {})
+            made: AnyValue = value.apply(here.here(node or ast.Name(name)), (), {})
+            return made
 
         default = initial
     checked = each.invariant is not absent.PFIELD_NO_INVARIANT
     return Field(name, node, frame, default, convert=convert, checked=checked)
 
 
-def _default(loaded: LoadedClass, name: str, real: Any) -> Any:
+def _default(loaded: LoadedClass, name: str, real: object) -> AnyValue:
     """Return a value that was evaluated when the class was made."""
     value = loaded.abstract(real, name)
     if isinstance(value, External):
@@ -599,16 +616,19 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
         yield name, _member(loaded, name, member)
 
 
-def _variables(cls: type[Any]) -> set[str]:
+def _variables(cls: type) -> set[str]:
     """Return the class variables that a dataclass keeps besides its fields."""
     if not dataclasses.is_dataclass(cls):
         return set()
-    return {*cls.__dataclass_fields__} - {field.name for field in dataclasses.fields(cls)}
+    return {*getattr(cls, "__dataclass_fields__", ())} - {
+        field.name for field in dataclasses.fields(cls)
+    }
 
 
-def _member(loaded: LoadedClass, name: str, member: Any) -> Member:
+def _member(loaded: LoadedClass, name: str, member: object) -> Member:
     function = function_of(member)
-    kernel = member.__func__ if isinstance(member, staticmethod) else member
+    is_static = issubclass(class_of(member), staticmethod)
+    kernel = getattr(member, "__func__", None) if is_static else member
     if hasattr(kernel, "__pscdsl_definition__"):
         kind = "method" if kernel is member else "static"
         return Member(kind, loaded.abstract(kernel, name))
@@ -618,19 +638,8 @@ def _member(loaded: LoadedClass, name: str, member: Any) -> Member:
     if isinstance(member, functools.cached_property) and not loaded.cls.__dictoffset__:
         what = f"`cached_property` `{name}` of a class whose instances have no `__dict__`"
         raise Failure(Unsupported(what=what, rewrite="use `@property`"))
-    kind = "method"
-    for each, known in _WRAPPERS.items():
-        if isinstance(member, each):
-            kind = known
-    return Member(kind, loaded.abstract(function, name))
-
-
-_WRAPPERS: Final[Mapping[type[Any], str]] = {
-    property: "property",
-    functools.cached_property: "property",
-    staticmethod: "static",
-    classmethod: "class",
-}
+    kinds = [kind for wrapper, (kind, _) in _WRAPPERS.items() if isinstance(member, wrapper)]
+    return Member(kinds[0] if kinds else "method", loaded.abstract(function, name))
 
 
 def _namespace(loaded: LoadedClass) -> RecordClass:
@@ -643,9 +652,9 @@ def _namespace(loaded: LoadedClass) -> RecordClass:
         special = name.startswith("__") and name.endswith("__")
         if name in names or name in MADE or (isinstance(cls, EnumType) and function is None):
             continue
-        if function is not None and isinstance(member, staticmethod | classmethod):
-            members[name] = _member(loaded, name, member)
-        elif function is None and not special and not isinstance(member, _DESCRIPTORS):
+        of_class = issubclass(class_of(member), staticmethod | classmethod)
+        is_value = not special and not isinstance(member, _DESCRIPTORS)
+        if is_value if function is None else of_class:
             members[name] = _member(loaded, name, member)
     for name, each in names.items():
         members[name] = Member("value", loaded.abstract(each, f"{cls.__name__}.{name}"))

@@ -11,10 +11,12 @@ import sys
 import textwrap
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.abc import InspectLoader
 from importlib.machinery import SourceFileLoader
+from operator import itemgetter
 from typing import (
     Annotated,
     Any,
@@ -22,6 +24,7 @@ from typing import (
     ForwardRef,
     Literal,
     Optional,
+    TypeAlias,
     TypeGuard,
     Union,
     get_args,
@@ -30,6 +33,7 @@ from typing import (
 
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
 from pscdsl._src.frontend.modules.known import known_module
+from pscdsl._src.frontend.modules.snapshots import class_of
 from pscdsl._src.frontend.modules.traces import (
     annotations_of,
     captured_by,
@@ -43,7 +47,7 @@ from pscdsl._src.frontend.text.code_texts import (
     same,
 )
 from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
-from pscdsl._src.frontend.values import Alias, Marker
+from pscdsl._src.frontend.values import Alias, AnyValue, Marker
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.language.records import Sizes
 from pscdsl._src.support.processes import forget_at_end
@@ -70,7 +74,7 @@ def are_copied(function: types.FunctionType) -> bool:
 
 def held_by_annotations(
     node: FunctionNode, function: types.FunctionType, source: Source
-) -> Mapping[str, Any] | None:
+) -> Mapping[str, object] | None:
     """Return the values of names in annotations that look-ups do not find, or not any more.
 
     None if the annotations of the function cannot come from its text.
@@ -81,7 +85,7 @@ def held_by_annotations(
     written, names = _written(node), _AnnotationNames(function, source)
     if {_plain(name) for name in annotations} != written.keys():
         return None
-    held: dict[str, Any] = {}
+    held: dict[str, object] = {}
     try:
         for name, annotation in annotations.items():
             for part, real in names.pairs(written[_plain(name)], annotation):
@@ -101,9 +105,9 @@ class PartOfModule:
     """A module that only annotations name, with the names that they use."""
 
     name: str
-    names: dict[str, Any] = field(default_factory=dict[str, Any])
+    names: dict[str, AnyValue] = field(default_factory=dict[str, AnyValue])
 
-    def lookup_attribute(self, name: str) -> Any:
+    def lookup_attribute(self, name: str) -> AnyValue:
         """Return `module.name`."""
         if name not in self.names:
             raise Failure(NoSuchAttribute(owner=f"module `{self.name}`", attribute=name))
@@ -188,7 +192,7 @@ class _AnnotationNames:
             for each, real in zip(nodes, given, strict=True):
                 yield from self.pairs(each, real)
 
-    def find(self, node: ast.expr) -> Any:
+    def find(self, node: ast.expr) -> object:
         """Return the value of a name or of a module's attribute; `_UNKNOWN` if it is not known."""
         if isinstance(node, ast.Attribute):
             owner = self.find(node.value)
@@ -202,7 +206,7 @@ class _AnnotationNames:
             return self._cells.get(node.id, _UNKNOWN) if captured else _UNKNOWN
         return self._globals.get(node.id, vars(builtins).get(node.id, _UNKNOWN))
 
-    def stand_for(self, part: ast.expr, real: Any) -> bool:
+    def stand_for(self, part: ast.expr, real: object) -> bool:
         """Return whether the text gives an object now; raise if it never did."""
         found = self.find(part)
         if isinstance(real, str | ForwardRef):
@@ -223,7 +227,7 @@ class _AnnotationNames:
             raise _OtherAnnotation
         return True
 
-    def held(self, part: ast.expr, real: Any) -> dict[str, Any]:
+    def held(self, part: ast.expr, real: object) -> dict[str, object]:
         """Return an object by its name, `P` or `records.P`, if that is not looked up any more."""
         match part:
             case ast.Name(id=name):
@@ -256,13 +260,14 @@ def _united(node: ast.expr) -> Iterator[ast.expr]:
         yield node
 
 
-def _made_again(found: Any, real: Any) -> bool:
+def _made_again(found: object, real: object) -> bool:
     """Return whether one class statement made both, as a cell of a notebook does each time."""
-    both = isinstance(found, type) and isinstance(real, type)
-    return both and (found.__module__, found.__qualname__) == (real.__module__, real.__qualname__)
+    if not isinstance(found, type) or not isinstance(real, type):
+        return False
+    return (found.__module__, found.__qualname__) == (real.__module__, real.__qualname__)
 
 
-def _equal(found: Any, real: Any) -> bool:
+def _equal(found: object, real: object) -> bool:
     try:
         return bool(found == real)
     except Exception:  # whatever exception a class raises
@@ -327,7 +332,7 @@ def _sources(code: types.CodeType, namespace: dict[str, Any]) -> Iterator[Source
 
 def function_in_text(
     function: types.FunctionType,
-) -> tuple[Source, FunctionNode, Mapping[str, Any]]:
+) -> tuple[Source, FunctionNode, Mapping[str, object]]:
     """Return a loaded function in its text, and the names that its annotations hold.
 
     A Failure if there is no text, or another one.
@@ -392,15 +397,15 @@ def _at_path(body: Sequence[ast.stmt], path: Sequence[str]) -> Iterator[ast.Func
             yield from _at_path(statement.body, path[1:])
 
 
-def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool) -> Any:
+def _alone(node: ast.FunctionDef, path: str, decorated: bool, *, is_method: bool) -> types.CodeType:
     """Compile a function as `%autoreload` does: unparsed, with its decorators or without."""
     text = ast.unparse(node)
     if is_method:
         text = "class __autoreload_class__:\n" + textwrap.indent(text, "    ")
     tree = ast.parse(text)
     if not decorated:
-        body: Any = tree.body[0]
-        (body.body[0] if is_method else body).decorator_list = []
+        function = next(each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef))
+        function.decorator_list = []
     return compile(tree, path, "exec", dont_inherit=True)
 
 
@@ -415,29 +420,27 @@ def _standing_at(
         if all([same(each, code) for each in alike]):
             return found[0]
         raise Failure(SeveralFunctions(line=f"{source.path}:{code.co_firstlineno}"))
-    first = code.co_firstlineno
+    begin = (code.co_firstlineno, 0, 0)
     places = [
         ((line, column), (end, last))
         for line, end, column, last in code.co_positions()
-        if None not in (line, end, column, last) and (line, column, last) != (first, 0, 0)
+        if not (line is None or end is None or column is None or last is None)
+        and (line, column, last) != begin
     ]
-    around = [node for node in found if all([_has(node, *place) for place in places])]
-    return max(around, key=_start, default=None)  # the innermost
+    around = [
+        (first, node)
+        for node in found
+        for first, final in [_extent(node)]
+        if all([first <= start and stop <= final for start, stop in places])
+    ]
+    return max(around, key=itemgetter(0), default=(0, None))[1]  # the innermost
 
 
-def _body(node: FunctionNode) -> Any:
-    return node.body if isinstance(node, ast.Lambda) else node
-
-
-def _start(node: FunctionNode) -> tuple[int, int]:
-    body = _body(node)
-    return body.lineno, body.col_offset
-
-
-def _has(node: FunctionNode, start: Any, end: Any) -> bool:
-    body = _body(node)
-    last = (body.end_lineno, body.end_col_offset)
-    return bool(_start(node) <= start and end <= last)
+def _extent(node: FunctionNode) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the start and the end of the text that a function's code is from."""
+    body: ast.expr | ast.stmt = node.body if isinstance(node, ast.Lambda) else node
+    end = (body.end_lineno or body.lineno, body.end_col_offset or body.col_offset)
+    return (body.lineno, body.col_offset), end
 
 
 _CHECKERS: Final = ("beartype", "jaxtyping", "typeguard")
@@ -471,20 +474,20 @@ def _compiled(source: Source, function: types.FunctionType) -> Iterator[Sequence
 
 def _ways(
     source: Source, function: types.FunctionType
-) -> Iterator[tuple[object, Callable[[], Any]]]:
+) -> Iterator[tuple[Hashable, Callable[[], types.CodeType]]]:
     """Yield the ways in which the text may have been compiled, the likeliest and quickest first."""
     code = function.__code__
     flags = code.co_flags & _FLAGS
     statements = _statements(source, code.co_firstlineno)
-    loader = _loader(function.__globals__)
+    loader: Any = _loader(function.__globals__)
     for statement in statements:
         yield (id(statement), flags), partial(_compile, source, [statement], flags)
-    pytest: Any = sys.modules.get("_pytest.assertion.rewrite")
+    pytest = sys.modules.get("_pytest.assertion.rewrite")
     if pytest is not None and isinstance(loader, pytest.AssertionRewritingHook):
         for statement in statements:
             yield (
                 ("asserts", id(statement)),
-                partial(_rewritten, pytest, loader, source, statement, flags),
+                partial(_rewritten, pytest, loader.config, source, statement, flags),
             )
     elif _changes_code(loader):
         name = (function.__globals__.get("__name__"),) if sys.version_info >= (3, 15) else ()
@@ -512,7 +515,7 @@ def _statements(source: Source, line: int) -> list[ast.stmt]:
     return statements
 
 
-def _functions(make: Callable[[], Any]) -> Sequence[types.CodeType]:
+def _functions(make: Callable[[], types.CodeType]) -> Sequence[types.CodeType]:
     """Return all nested code objects of a compilation; empty if it raises."""
     try:
         with warnings.catch_warnings():
@@ -529,28 +532,30 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _nested(constant)
 
 
-def _compile(source: Source, statements: Sequence[ast.stmt], flags: int) -> Any:
+def _compile(source: Source, statements: Sequence[ast.stmt], flags: int) -> types.CodeType:
     """Compile a part of a module with its imports, which affect how calls are compiled."""
     module = ast.Module([*source.imports(), *statements], [])
-    return compile(module, source.path, "exec", flags | _MODE, dont_inherit=True)
+    made: types.CodeType = compile(module, source.path, "exec", flags | _MODE, dont_inherit=True)
+    return made
 
 
-def _loader(namespace: dict[str, Any]) -> Any:
+def _loader(namespace: Mapping[str, object]) -> object:
     spec = namespace.get("__spec__")
     return namespace.get("__loader__") if spec is None else getattr(spec, "loader", None)
 
 
-def _changes_code(loader: Any) -> bool:
+def _changes_code(loader: object) -> TypeGuard[InspectLoader]:
     """Return whether a module's loader compiles it in a special way."""
-    kind: Any = loader.__class__
-    made = getattr(kind, "source_to_code", None)
+    made = getattr(class_of(loader), "source_to_code", None)
     return made is not None and made is not SourceFileLoader.source_to_code
 
 
-def _rewritten(pytest: Any, loader: Any, source: Source, statement: ast.stmt, flags: int) -> Any:
+def _rewritten(
+    pytest: types.ModuleType, config: object, source: Source, statement: ast.stmt, flags: int
+) -> types.CodeType:
     """Return the code of a module of tests as pytest compiles it, with rewritten assertions."""
     module = ast.Module([copy.deepcopy(statement)], [])
-    pytest.rewrite_asserts(module, source.text.encode(), source.path, loader.config)
+    pytest.rewrite_asserts(module, source.text.encode(), source.path, config)
     return _compile(source, module.body, flags)
 
 
@@ -558,7 +563,7 @@ def _decorators(node: FunctionNode) -> Sequence[ast.expr]:
     return () if isinstance(node, ast.Lambda) else node.decorator_list
 
 
-def _type_checked(source: Source, code: types.CodeType) -> Any:
+def _type_checked(source: Source, code: types.CodeType) -> types.CodeType:
     """Return the code of a function as `typeguard.typechecked` compiles it, with checks in it."""
     from typeguard._transformer import TypeguardTransformer  # it made the function
 
@@ -589,7 +594,7 @@ def _evaluates(source: Source, function: types.FunctionType) -> bool:
 # an annotation.
 
 
-Abstract = Callable[[Any, str], Any]
+Abstract: TypeAlias = "Callable[[object, str], AnyValue]"
 """A function that returns the value for a real object, given its name."""
 
 
@@ -602,7 +607,7 @@ def is_applied(value: object) -> TypeGuard[Any]:
     return get_origin(value) is not None and is_tuple(getattr(value, "__args__", None))
 
 
-def alias_of(value: Any, scope: Scope, abstract: Abstract) -> Alias:
+def alias_of(value: object, scope: Scope, abstract: Abstract) -> Alias:
     """Return the alias for a subscripted type."""
     node, frame = type_node(value, scope, abstract)
     match node:
@@ -612,7 +617,7 @@ def alias_of(value: Any, scope: Scope, abstract: Abstract) -> Alias:
             return Alias(None, frame, node)
 
 
-def type_node(value: Any, scope: Scope, abstract: Abstract) -> tuple[ast.expr, Frame]:
+def type_node(value: object, scope: Scope, abstract: Abstract) -> tuple[ast.expr, Frame]:
     """Return a type, a tuple of types, or a text as an annotation, and the frame of its names."""
     written = _WrittenTypes(abstract)
     text = value.strip() if isinstance(value, str) else written.text(value)
@@ -630,9 +635,9 @@ class _WrittenTypes:
 
     def __init__(self, abstract: Abstract) -> None:
         self.abstract = abstract
-        self.names: dict[str, Any] = {}
+        self.names: dict[str, AnyValue] = {}
 
-    def text(self, value: Any) -> str:
+    def text(self, value: object) -> str:
         """Return a type as an annotation."""
         if value is None or value is type(None):
             return "None"
@@ -666,9 +671,9 @@ class _WrittenTypes:
         inner = ", ".join(map(self.text, arguments))
         return f"{self.name(origin)}[{inner or '()'}]"
 
-    def name(self, value: Any) -> str:
+    def name(self, value: object) -> str:
         """Return a name for a type that is not subscripted."""
-        found: Any = self.abstract(value, getattr(value, "__name__", "type"))
+        found = self.abstract(value, getattr(value, "__name__", "type"))
         stem = str(getattr(value, "__name__", "type"))
         name = stem = stem if stem.isidentifier() else "type"
         while name in self.names and self.names[name] is not found and self.names[name] != found:
