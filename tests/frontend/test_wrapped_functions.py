@@ -14,11 +14,11 @@ import jaxtyping
 import numpy as np
 import pytest
 import typeguard
-from pyrsistent import PRecord, field
 
 import pscdsl as psc
 from pscdsl import f32
 from pscdsl._src.checker.check import check_definition, load_definition
+from tests.support.projects import module_of
 
 X = np.arange(3, dtype=np.float32)
 MODULE = """
@@ -162,18 +162,24 @@ def test_a_partial_of_what_kernels_cannot_call_is_refused() -> None:
         of_a_dtype(X)
 
 
-class Scaled(PRecord[str, Any]):
-    """A record whose factory is no function in kernels."""
+FACTORY = """
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+from pyrsistent import PRecord, field
 
+class Scaled(PRecord):
     w = field(type=f32["n"], factory=np.float32)
-
 
 @psc.kernel
 def scaled(x: f32["n"]) -> Scaled:
-    """Make such a record."""
     return Scaled(w=x)
+"""
 
 
-def test_a_factory_that_kernels_cannot_call_is_refused() -> None:
-    for definition in scaled.definition, load_definition(Path(__file__), "scaled"):
+def test_a_factory_that_kernels_cannot_call_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "factory_of_a_field.py"
+    path.write_text(FACTORY, encoding="utf-8")
+    loaded = module_of(path, path.stem).scaled.definition
+    for definition in loaded, load_definition(path, "scaled"):
         assert [each.code for each in check_definition(definition)[0]] == ["PSC111"]
