@@ -24,6 +24,7 @@ import pytest
 import pscdsl as psc
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.values import Poison
@@ -60,7 +61,9 @@ def in_kernel(expression: str) -> Any:
 
     def program(anchor: Any, *values: Any) -> Any:
         session = Session(anchor.builder.program)
-        frame = Frame(session, MAIN.source, MAIN, None, None, MAIN.lookup("main"))
+        main = MAIN.lookup("main")
+        assert isinstance(main, Closure)
+        frame = Frame(session, MAIN.source, MAIN, None, None, main)
         frame.names = dict(zip(names, values, strict=True))
         frame.source = Source("calls.py", expression)
         node = frame.source.tree.body[0]

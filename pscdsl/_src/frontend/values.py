@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.iteration import Generated, Iterated, Long
     from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
     from pscdsl._src.frontend.interpreter.records import RecordClass
+    from pscdsl._src.frontend.modules.live import LoadedModuleValue
+    from pscdsl._src.frontend.modules.loaded_code import PartOfModule
+    from pscdsl._src.frontend.modules.scope import ModuleValue as WrittenModule
 
 # All that an expression of a kernel may evaluate to. The aliases are texts, so that each class can
 # stay beside the code that is about it.
@@ -93,7 +96,9 @@ TypeValue: TypeAlias = Union[
     "type[Any]",
 ]
 """A value that names a type."""
-ModuleValue: TypeAlias = "KnownModule | ModuleType"
+ModuleValue: TypeAlias = (
+    "KnownModule | WrittenModule | LoadedModuleValue | PartOfModule | ModuleType"
+)
 UnknownValue: TypeAlias = "External | Poison"
 """A value that is not known: it is outside of the program, or an error was reported in it."""
 

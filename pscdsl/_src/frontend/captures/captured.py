@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from pscdsl._src.frontend.captures.writes import BIND, Write, Writes
 from pscdsl._src.frontend.purity import iterator_in, kind_of, parts
 from pscdsl._src.frontend.text.bindings import ScopeNode
 from pscdsl._src.frontend.text.source import FunctionNode, Source
-from pscdsl._src.frontend.values import KnownModule, Marker, StaticFunction
+from pscdsl._src.frontend.values import AnyValue, KnownModule, Marker, StaticFunction
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.codes.purity import IteratorUsed, MutableCapture
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 from pscdsl.typing.dtypes import DType
+from pscdsl.typing.python_containers import NDArray, is_known_array
 from pscdsl.typing.signatures import DTypeClass
 
 
@@ -39,7 +40,7 @@ class Guard:
     anew: bool = False
     """Whether captured values are looked up again at each call, and so may change in between."""
 
-    def admit(self, module: Module | None, name: str, value: Any) -> None:
+    def admit(self, module: Module | None, name: str, value: AnyValue) -> None:
         """Refuse a name of a module."""
         del module
         self._require_held(name, value)
@@ -47,17 +48,23 @@ class Guard:
     def of_builtin(self, module: Module, name: str) -> None:
         """Refuse a Python builtin."""
 
-    def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> None:
+    def of_class(self, source: Source, node: ast.ClassDef, name: str, value: AnyValue) -> None:
         """Refuse an attribute of a class."""
 
     def of_function(
-        self, source: Source, node: FunctionNode, name: str, value: Any, *, default: bool = False
+        self,
+        source: Source,
+        node: FunctionNode,
+        name: str,
+        value: AnyValue,
+        *,
+        default: bool = False,
     ) -> None:
         """Refuse a local name or default of a function."""
         del source, node, default
         self._require_held(name, value)
 
-    def _require_held(self, name: str, value: Any) -> None:
+    def _require_held(self, name: str, value: AnyValue) -> None:
         once = iterator_in(value)
         if once is not None:
             raise Failure(IteratorUsed(kind=once.kind, name=name))
@@ -69,11 +76,10 @@ class Guard:
             raise Failure(Unsupported(what=what, rewrite="make it an array of numbers"))
 
 
-def _array_in(value: Any) -> Any:
+def _array_in(value: AnyValue) -> NDArray | None:
     """Return an array of objects, or of a subclass, that a value is or holds."""
-    kind: type[Any] = value.__class__
-    if issubclass(kind, np.ndarray):
-        return value if kind is not np.ndarray or value.dtype.hasobject else None
+    if is_known_array(value):
+        return value if type(value) is not np.ndarray or value.dtype.hasobject else None
     return next((each for part in parts(value) if (each := _array_in(part)) is not None), None)
 
 
@@ -98,7 +104,7 @@ class ProjectGuard(Guard):
     searched: set[str] = field(kw_only=True)
     """The questions asked about all files; see `Files.answer_to`."""
 
-    def admit(self, module: Module | None, name: str, value: Any) -> None:
+    def admit(self, module: Module | None, name: str, value: AnyValue) -> None:
         """Refuse a name of a module that something writes."""
         self._require_held(name, value)
         names = None if module is None else self.writes.sources.names(module.source.path)
@@ -114,7 +120,7 @@ class ProjectGuard(Guard):
             if write.name in (name, f"builtins.{name}") and write.action == BIND:
                 raise _rebound(name, write)
 
-    def of_class(self, source: Source, node: ast.ClassDef, name: str, value: Any) -> None:
+    def of_class(self, source: Source, node: ast.ClassDef, name: str, value: AnyValue) -> None:
         """Refuse an attribute of a class that something writes."""
         names = self.writes.sources.names(source.path)
         if names is None or names.source is not source:
@@ -139,7 +145,13 @@ class ProjectGuard(Guard):
                     raise _written(shown, write, None)
 
     def of_function(
-        self, source: Source, node: FunctionNode, name: str, value: Any, *, default: bool = False
+        self,
+        source: Source,
+        node: FunctionNode,
+        name: str,
+        value: AnyValue,
+        *,
+        default: bool = False,
     ) -> None:
         """Refuse a local name that code outside the kernel writes."""
         self._require_held(name, value)
@@ -148,7 +160,7 @@ class ProjectGuard(Guard):
             self._refuse_variable(names, node, name, value)
 
     def _refuse_variable(
-        self, names: Names, scope: ScopeNode | None, name: str, value: Any
+        self, names: Names, scope: ScopeNode | None, name: str, value: AnyValue
     ) -> None:
         key = names, scope, name
         known: _VariableWrites | None = self.writes.known.get(key)
@@ -217,7 +229,7 @@ def _held(names: Names, bound: Sequence[ast.AST]) -> Iterator[Reference]:
             yield from (ref for ref in found if ref.place != LIBRARY and not ref.steps)
 
 
-def _all_parts(value: Any) -> Iterator[Any]:
+def _all_parts(value: AnyValue) -> Iterator[AnyValue]:
     for part in parts(value):
         yield part
         yield from _all_parts(part)

@@ -44,7 +44,15 @@ from pscdsl._src.frontend.transformations.rules import custom_linear_solve, cust
 from pscdsl._src.frontend.transformations.traced import vmap
 from pscdsl._src.frontend.trees import flatten
 from pscdsl._src.frontend.trees import register as register_trees
-from pscdsl._src.frontend.values import External, KnownModule, Marker, StaticFunction, describe
+from pscdsl._src.frontend.values import (
+    AnyValue,
+    External,
+    Here,
+    KnownModule,
+    Marker,
+    StaticFunction,
+    describe,
+)
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.meanings import MEANINGS
@@ -57,7 +65,7 @@ from pscdsl.typing.signatures import DTypeClass
 # The combinators by name, and the few functions that ask the checker something.
 
 
-def reveal_type(here: Builder, value: Any) -> Any:
+def reveal_type(here: Builder, value: AnyValue) -> AnyValue:
     """Report the type of an expression, for tests and for the curious."""
     leaves, tree = flatten(here, value, "the argument of `reveal_type`")
     del leaves
@@ -70,7 +78,7 @@ SCOPE = Marker("pscdsl.scope(…)")
 """The context that `psc.scope(name)` creates."""
 
 
-def scope(here: Builder, name: Any) -> Marker:
+def scope(here: Builder, name: AnyValue) -> Marker:
     """Return the context of `psc.scope(name)`, which names a part of a kernel."""
     del here
     if not isinstance(name, str | External):  # the text of sizes is not known, and not needed
@@ -84,14 +92,14 @@ ERRSTATE = Marker("numpy.errstate(…)")
 
 
 def errstate(
-    here: Any,
+    here: Here,
     *,
-    call: Any = None,
-    all: Any = None,  # noqa: A002
-    divide: Any = None,
-    over: Any = None,
-    under: Any = None,
-    invalid: Any = None,
+    call: AnyValue = None,
+    all: AnyValue = None,  # noqa: A002
+    divide: AnyValue = None,
+    over: AnyValue = None,
+    under: AnyValue = None,
+    invalid: AnyValue = None,
 ) -> Marker:
     """Return the context of `np.errstate(divide="ignore")`, for silence or warnings only."""
     del here
@@ -103,12 +111,12 @@ def errstate(
 
 
 def seterr(
-    here: Any,
-    all: Any = None,  # noqa: A002
-    divide: Any = None,
-    over: Any = None,
-    under: Any = None,
-    invalid: Any = None,
+    here: Here,
+    all: AnyValue = None,  # noqa: A002
+    divide: AnyValue = None,
+    over: AnyValue = None,
+    under: AnyValue = None,
+    invalid: AnyValue = None,
 ) -> External:
     """Accept `np.seterr(divide="ignore")`, which changes nothing, as kernels do not warn."""
     del here
@@ -116,7 +124,7 @@ def seterr(
     return External("the settings before `np.seterr(…)`")
 
 
-def _require_no_reaction(function: str, settings: Sequence[Any]) -> None:
+def _require_no_reaction(function: str, settings: Sequence[AnyValue]) -> None:
     """Refuse settings that ask for more than silence or warnings."""
     for setting in settings:
         if setting is not None and not (isinstance(setting, str) and setting in ("ignore", "warn")):
@@ -276,8 +284,9 @@ for _method in ("property", "staticmethod", "classmethod"):
 def _made_in(module: str, name: str) -> StaticFunction:
     """Return a decorator whose meaning is in a module that depends on this one."""
 
-    def made(here: Any, function: Any) -> Any:
-        return getattr(importlib.import_module(module), f"make_{name}")(here, function)
+    def made(here: Here, function: AnyValue) -> AnyValue:
+        value: AnyValue = getattr(importlib.import_module(module), f"make_{name}")(here, function)
+        return value
 
     return StaticFunction(f"pscdsl.{name}", made)
 
@@ -293,7 +302,7 @@ def load_all() -> None:
         importlib.import_module(f"pscdsl._src.frontend.{name}")
 
 
-def known_attribute(module: KnownModule, name: str) -> Any:
+def known_attribute(module: KnownModule, name: str) -> AnyValue:
     """Return the meaning of a name of a known module; a Failure if there is no such name."""
     load_all()
     qualified = f"{module.name}.{name}"
@@ -326,7 +335,7 @@ def _names(module: KnownModule) -> tuple[str, ...]:
     return tuple(name.removeprefix(prefix) for name in MEANINGS if name.startswith(prefix))
 
 
-def _unknown_numpy(module: KnownModule, name: str) -> Any:
+def _unknown_numpy(module: KnownModule, name: str) -> External:
     """Return a NumPy name without a meaning here; a Failure if NumPy has no such name either."""
     if hasattr(importlib.import_module(module.name), name):
         return External(f"{module.name}.{name}", library=True)
@@ -383,7 +392,7 @@ def known_module(name: str) -> KnownModule | None:
     return KnownModule(_SAME_AS.get(name, name)) if name in KNOWN_MODULES else None
 
 
-def builtin(name: str) -> Any:
+def builtin(name: str) -> AnyValue:
     """Return the meaning of a builtin; KeyError if there is none."""
     load_all()
     qualified = f"builtins.{name}"

@@ -15,9 +15,11 @@ import types
 import weakref
 from collections.abc import Callable
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from pscdsl._src.frontend.modules.traces import Trace
 
 
@@ -37,7 +39,7 @@ class Read(Protocol):
         """Stop calling it."""
         ...
 
-    def found_changed(self, changed: Callable[[Any], bool]) -> bool:
+    def found_changed(self, changed: Callable[[object], bool]) -> bool:
         """Return whether it would be read differently now for reasons outside its trace."""
         ...
 
@@ -61,7 +63,7 @@ class _Asking:
 
 STATE: Final = _Asking()
 _lock: Final = RLock()
-_read: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+_read: Final[weakref.WeakSet[Read]] = weakref.WeakSet()
 
 
 def tell(thing: Read) -> None:
@@ -89,17 +91,18 @@ AUTORELOAD: Final = "IPython.extensions.autoreload"
 """The extension that gives imported functions the code of their replacements."""
 
 
-def successor(function: types.FunctionType, kernel: Any, spec: object) -> Any:
+def successor(function: types.FunctionType, kernel: object, spec: object) -> object:
     """Return the replacement of a kernel in the module that `spec` loaded; the kernel if none."""
     module = sys.modules.get(function.__module__)
     if AUTORELOAD not in sys.modules or module is None:
         return kernel
     if spec is None or spec is module.__spec__:
         return kernel
-    return vars(module).get(function.__qualname__, kernel)
+    found: object = vars(module).get(function.__qualname__, kernel)
+    return found
 
 
-def spec_of(function: types.FunctionType, kernel: Any) -> object:
+def spec_of(function: types.FunctionType, kernel: object) -> ModuleSpec | None:
     """Return the spec of a kernel's module if the kernel has its name there; None otherwise."""
     module = sys.modules.get(function.__module__)
     stands = module is not None and vars(module).get(function.__qualname__) is kernel
@@ -146,13 +149,13 @@ def _ask_all() -> None:
         STATE.asked = False
 
 
-def _changed(thing: Any, asked: set[int]) -> bool:
+def _changed(thing: object, asked: set[int]) -> bool:
     """Return whether a thing, or one that its reading met, would be read differently now."""
     if id(thing) in asked:
         return False
     asked.add(id(thing))
 
-    def changed(each: Any) -> bool:
+    def changed(each: object) -> bool:
         return _changed(each, asked)
 
     if isinstance(thing, type):
@@ -162,11 +165,11 @@ def _changed(thing: Any, asked: set[int]) -> bool:
         return not is_as_read(thing) or _met_changed(trace_of(thing), changed)
     if not hasattr(thing, "found_changed"):
         return False  # a primitive or a function that is vouched for never changes
-    known: Read = thing
+    known = cast("Read", thing)
     return known.found_changed(changed) or _met_changed(known.trace, changed)
 
 
-def _met_changed(trace: Trace | None, changed: Callable[[Any], bool]) -> bool:
+def _met_changed(trace: Trace | None, changed: Callable[[object], bool]) -> bool:
     if trace is None:
         return False
     if trace.changed():
@@ -174,7 +177,7 @@ def _met_changed(trace: Trace | None, changed: Callable[[Any], bool]) -> bool:
     return any([_trace_of(each) is not then or changed(each) for each, then in trace.met.values()])
 
 
-def _trace_of(thing: Any) -> Trace | None:
+def _trace_of(thing: object) -> Trace | None:
     from pscdsl._src.frontend.modules.live import trace_of  # a class was read: it is loaded
 
     return trace_of(thing)

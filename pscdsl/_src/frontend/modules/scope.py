@@ -44,8 +44,10 @@ from pscdsl._src.frontend.transformations.derived import derived_kernel
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.values import (
     POISON,
+    AnyValue,
     Applicable,
     External,
+    Here,
     KnownModule,
     Marker,
     StaticFunction,
@@ -74,7 +76,7 @@ class ModuleValue:
     name: str
     scope: StaticModule
 
-    def lookup_attribute(self, name: str) -> Any:
+    def lookup_attribute(self, name: str) -> AnyValue:
         """Return `module.name`."""
         return member(self.scope, name, written=True)
 
@@ -102,7 +104,7 @@ class StaticModule:
         self._bindings: Bindings | None = None
         self._unseen = False
         """Whether it takes all names of a module that cannot be read."""
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, AnyValue] = {}
         self._evaluating: set[str] = set()
         self._admitted: set[str] = set()
         self.captured: set[str] = set()
@@ -172,7 +174,7 @@ class StaticModule:
             return None
         return exported(value.scope.source.tree.body, value.scope._other_exports)
 
-    def own(self, name: str) -> Any:
+    def own(self, name: str) -> AnyValue:
         """Return the value of a name bound in this module; KeyError if there is none."""
         if name in self._values:
             return self._values[name]
@@ -200,7 +202,7 @@ class StaticModule:
             for decorator in decorators
         )
 
-    def _decided(self, name: str, values: list[Any], found: list[Binding]) -> Any:
+    def _decided(self, name: str, values: list[AnyValue], found: list[Binding]) -> AnyValue:
         """Return the value of a name if all statements that bind it agree, whichever runs last."""
         if values and same(values, _CONSTANTS):
             return values[0]
@@ -209,7 +211,7 @@ class StaticModule:
         finding = BoundInSeveralPlaces(name=name, span=last, labels=labels)
         return External(f"{self.module}.{name}", (finding,))
 
-    def admitted(self, name: str) -> Any:
+    def admitted(self, name: str) -> AnyValue:
         """Return the value of a name bound in this module; a Failure if something writes it."""
         value = self.own(name)
         if name not in self._admitted and not isinstance(value, External):
@@ -234,11 +236,11 @@ class StaticModule:
         """The path by which findings name it."""
         return self.source.path
 
-    def library_module(self, name: str) -> Any:
+    def library_module(self, name: str) -> ModuleValue | KnownModule | External:
         """Return a module of the standard library."""
         return module_value(self, f"{LIBRARY_NAME}.{name}")
 
-    def lookup(self, name: str, user: ast.AST | None = None) -> Any:
+    def lookup(self, name: str, user: ast.AST | None = None) -> AnyValue:
         """Return the value of a name of this module or of Python, as its functions find it."""
         if self.names.only_for_types(name):
             raise Failure(OnlyForTypeCheckers(name=name))
@@ -246,7 +248,7 @@ class StaticModule:
             raise Failure(UnknownName(name=name, unassigned=True))
         return self.lookup_annotation(name)
 
-    def lookup_annotation(self, name: str) -> Any:
+    def lookup_annotation(self, name: str) -> AnyValue:
         """Look up a name of an annotation, including imports for type checkers."""
         try:
             return self.admitted(name)
@@ -263,7 +265,7 @@ class StaticModule:
         """Return a frame in which module-level expressions are evaluated."""
         return Frame(Session(None), self.source, self)
 
-    def _evaluate(self, name: str, binding: Node, statement: ast.stmt) -> Any:
+    def _evaluate(self, name: str, binding: Node, statement: ast.stmt) -> AnyValue:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             assert isinstance(binding, ast.alias)
             return import_alias(self, statement, binding)
@@ -287,16 +289,16 @@ class StaticModule:
         # A value that does not follow from the source is reported when it is used.
         return known_or_why(frame, frame.names.get(name, POISON), f"{self.module}.{name}")
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Any:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> AnyValue:
         """Return the function that a statement binds, with its decorators applied."""
         frame = self.frame()
-        value: Any = closure(frame, node, node.name)
+        value: AnyValue = closure(frame, node, node.name)
         for decorator in reversed(node.decorator_list):
             value = decorated(frame, decorator, value)
         return value
 
 
-def decorated(frame: Frame, decorator: ast.expr, value: Any) -> Any:
+def decorated(frame: Frame, decorator: ast.expr, value: AnyValue) -> AnyValue:
     """Return the result of a decorator for a function."""
     function = evaluate(frame, decorator)
     if isinstance(function, Applicable) and not isinstance(function, External | Marker):
@@ -337,7 +339,7 @@ def imported_module(scope: StaticModule, node: ast.ImportFrom) -> StaticModule |
     return scope.project.module(node.module or "", scope)
 
 
-def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
+def member(module: StaticModule, name: str, *, written: bool = False) -> AnyValue:
     """Return the value of a name of another module, or a submodule of that name.
 
     `written`: refuse a value that something in the project writes.
@@ -368,7 +370,9 @@ def member(module: StaticModule, name: str, *, written: bool = False) -> Any:
     raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=tuple(module.names.last)))
 
 
-def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Any:
+def import_alias(
+    scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: ast.alias
+) -> AnyValue:
     """Return the value that one name of an import statement is bound to."""
     if isinstance(node, ast.Import):
         name = alias.name if alias.asname else alias.name.split(".")[0]
@@ -399,7 +403,7 @@ def import_alias(scope: StaticModule, node: ast.Import | ast.ImportFrom, alias: 
     return External(f"{'.' * node.level}{base}.{alias.name}", library=True)
 
 
-def module_value(scope: StaticModule, name: str) -> Any:
+def module_value(scope: StaticModule, name: str) -> ModuleValue | KnownModule | External:
     """Return a module as a value: a known module, one of the project, or an unknown one."""
     known = known_module(name)
     if known is not None:
@@ -408,7 +412,7 @@ def module_value(scope: StaticModule, name: str) -> Any:
     return External(name, library=True) if module is None else ModuleValue(name, module)
 
 
-def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, Any]:
+def imported(scope: Scope, node: ast.Import | ast.ImportFrom) -> dict[str, AnyValue]:
     """Return the names that an import inside a function binds."""
     if not isinstance(scope, StaticModule):
         from pscdsl._src.frontend.modules import live  # of loaded modules only
@@ -426,17 +430,22 @@ NO_WRITES: Final = "takes `writes` where it makes a kernel of a function, and no
 
 
 def make_kernel(
-    here: Any,
-    function: Any = None,
+    here: Here,
+    function: AnyValue = None,
     *,
-    donate: Any = None,
-    budget: Any = None,
-    fast_math: Any = None,
-    writes: Any = None,
-    **options: Any,
-) -> Any:
+    donate: AnyValue = None,
+    budget: AnyValue = None,
+    fast_math: AnyValue = None,
+    writes: AnyValue = None,
+    **options: AnyValue,
+) -> AnyValue:
     """Read `@psc.kernel`, `@psc.kernel(donate="state")`, `@psc.kernel(budget="flops <= 2*n")`."""
-    given = {"donate": donate, "budget": budget, "fast_math": fast_math, "writes": writes}
+    given: dict[str, Any] = {
+        "donate": donate,
+        "budget": budget,
+        "fast_math": fast_math,
+        "writes": writes,
+    }
     if fast_math is not None and not isinstance(fast_math, bool):
         raise Failure(BadArguments(function="psc.kernel", problem=FAST_MATH))
     if function is None and not options:

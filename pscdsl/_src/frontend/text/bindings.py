@@ -6,7 +6,7 @@ import ast
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from pscdsl._src.frontend.text.source import (
@@ -363,7 +363,7 @@ def _goes_on(body: list[ast.stmt]) -> bool:
             return True
 
 
-def same(values: list[object], constants: tuple[type, ...]) -> bool:
+def same(values: Sequence[object], constants: tuple[type, ...]) -> bool:
     """Return whether all values are known to be the same."""
     first, *others = values
     return all(
