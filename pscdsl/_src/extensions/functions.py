@@ -14,7 +14,7 @@ from pscdsl._src.frontend.annotations import spec_of
 from pscdsl._src.frontend.arguments import as_declared
 from pscdsl._src.frontend.interpreter.frames import NoProgram, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.modules.live import abstract, called, closure_of
+from pscdsl._src.frontend.modules.live import abstract, closure_of
 from pscdsl._src.frontend.modules.rereading import reread, tell
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, flatten, of_values, strong, unflatten
@@ -86,7 +86,7 @@ class Ruled(Generic[P, R]):
     def __pscdsl_definition__(self) -> RuledFunction:
         reread()
         if self._definition is None:
-            from pscdsl._src.frontend.modules.live import abstract
+            from pscdsl._src.frontend.modules.live import called
             from pscdsl._src.frontend.modules.traces import Trace
             from pscdsl._src.frontend.transformations.rules import RuledFunction
 

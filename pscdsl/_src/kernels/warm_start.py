@@ -235,7 +235,7 @@ class Start:
 
         try:
             read = recorded(kernel, trace_of)
-            start, now = read.start, read.traces[0].again(kernel)
+            start, now = read.start, Trace(kernel)
             if (
                 now.problem is not None
                 or now.start != start

@@ -43,7 +43,7 @@ class Guard:
     def admit(self, module: Module | None, name: str, value: AnyValue) -> None:
         """Refuse a name of a module."""
         del module
-        self._require_held(name, value)
+        self.require_held(name, value)
 
     def of_builtin(self, module: Module, name: str) -> None:
         """Refuse a Python builtin."""
@@ -51,20 +51,13 @@ class Guard:
     def of_class(self, source: Source, node: ast.ClassDef, name: str, value: AnyValue) -> None:
         """Refuse an attribute of a class."""
 
-    def of_function(
-        self,
-        source: Source,
-        node: FunctionNode,
-        name: str,
-        value: AnyValue,
-        *,
-        default: bool = False,
-    ) -> None:
-        """Refuse a local name or default of a function."""
-        del source, node, default
-        self._require_held(name, value)
+    def of_function(self, source: Source, node: FunctionNode, name: str, value: AnyValue) -> None:
+        """Refuse a local name of a function."""
+        del source, node
+        self.require_held(name, value)
 
-    def _require_held(self, name: str, value: AnyValue) -> None:
+    def require_held(self, name: str, value: AnyValue) -> None:
+        """Refuse a value that cannot be protected, such as an iterator."""
         once = iterator_in(value)
         if once is not None:
             raise Failure(IteratorUsed(kind=once.kind, name=name))
@@ -106,7 +99,7 @@ class ProjectGuard(Guard):
 
     def admit(self, module: Module | None, name: str, value: AnyValue) -> None:
         """Refuse a name of a module that something writes."""
-        self._require_held(name, value)
+        self.require_held(name, value)
         names = None if module is None else self.writes.sources.names(module.source.path)
         if names is not None:
             if isinstance(value, _LIBRARY):
@@ -144,18 +137,10 @@ class ProjectGuard(Guard):
                 if rest.into(value):
                     raise _written(shown, write, None)
 
-    def of_function(
-        self,
-        source: Source,
-        node: FunctionNode,
-        name: str,
-        value: AnyValue,
-        *,
-        default: bool = False,
-    ) -> None:
+    def of_function(self, source: Source, node: FunctionNode, name: str, value: AnyValue) -> None:
         """Refuse a local name that code outside the kernel writes."""
-        self._require_held(name, value)
-        names = None if default else self.writes.sources.names(source.path)
+        self.require_held(name, value)
+        names = self.writes.sources.names(source.path)
         if names is not None and names.source is source:
             self._refuse_variable(names, node, name, value)
 

@@ -286,7 +286,7 @@ class Closure:
     def _admit_default(self, session: Session, name: str, value: AnyValue) -> None:
         """Refuse a default that can be written, unless findings in the body already report it."""
         try:
-            self.scope.guard.of_function(self.source, self.node, name, value, default=True)
+            self.scope.guard.require_held(name, value)
         except Failure:
             own = self.source.span(self.node)
             if not any(

@@ -560,7 +560,7 @@ def _held(cls: type) -> list[object]:
 
 
 def _read_class(cls: type, trace: Trace) -> AnyValue:
-    if _derives(cls, np.generic):
+    if np.generic in cls.__mro__:
         try:
             return from_numpy(np.dtype(cls))
         except TypeError:
@@ -591,10 +591,6 @@ def _without_module(cls: type, failure: Failure) -> Failure:
     what = f"the class `{cls.__qualname__}` of `{name}`, which is not in `sys.modules`,"
     rewrite = f'set `sys.modules["{name}"]` to the module before it is run'
     return Failure(Unsupported(what=what, rewrite=rewrite, span=failure.diagnostics[0].span))
-
-
-def _derives(cls: type, base: type) -> bool:
-    return issubclass(cls, base)
 
 
 def imported_at_run_time(

@@ -440,13 +440,11 @@ def _owns(cls: type, kind: str, name: str) -> bool:
 
 def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[], Field]]]:
     cls = loaded.cls
-    if kind == "namedtuple":
-        hints = _tuple_types(cls)
-        for name in field_names(cls):
-            yield name, functools.partial(_tuple_field, loaded, name, hints)
-    elif kind == "typeddict":
-        for name, each in annotations_of(cls).items():
-            yield name, functools.partial(_key, loaded, name, each)
+    if kind in ("namedtuple", "typeddict"):
+        declaring = [each for each in cls.__mro__ if "_fields" in vars(each)]
+        types_ = annotations_of(declaring[0] if declaring else cls)
+        for name in types_ if kind == "typeddict" else field_names(cls):
+            yield name, functools.partial(_tuple_field, loaded, name, types_)
     elif kind == "precord":
         for name, each in _pyrsistent(cls).items():
             yield name, functools.partial(_precord_field, loaded, name, each)
@@ -461,14 +459,6 @@ def _declared(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Callable[[]
                 raise loaded.failure(what, "declare a field")
 
 
-def _tuple_types(cls: type) -> Mapping[str, object]:
-    """Return the types of a NamedTuple's fields; empty for `collections.namedtuple`."""
-    for each in cls.__mro__:
-        if "_fields" in vars(each):
-            return annotations_of(each)
-    return {}
-
-
 def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, object]) -> Field:
     defaults: Mapping[str, object] = getattr(loaded.cls, "_field_defaults", {})
     default = (
@@ -477,12 +467,6 @@ def _tuple_field(loaded: LoadedClass, name: str, hints: Mapping[str, object]) ->
     if name not in hints:
         return Field(name, None, None, default)
     return Field(name, *loaded.annotation(name, hints[name]), default)
-
-
-def _key(loaded: LoadedClass, name: str, annotation: object) -> Field:
-    """Return a key of a TypedDict, which holds annotations in strings as `ForwardRef`."""
-    text = getattr(annotation, "__forward_arg__", None)
-    return Field(name, *loaded.annotation(name, annotation if text is None else text))
 
 
 def _dataclass_field(loaded: LoadedClass, each: dataclasses.Field[Any]) -> Field:
@@ -511,19 +495,11 @@ def _pyrsistent(cls: type) -> Mapping[str, Any]:
     return found
 
 
-def _annotated(cls: type, name: str) -> Iterator[Any]:
-    """Yield the annotation of a name in a class, or in the first base that has one."""
-    for each in cls.__mro__:
-        annotations = own_annotations(each)
-        if name in annotations:
-            yield annotations[name]
-            return
-
-
 def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     """Return a pyrsistent field, which has special markers for missing options."""
     absent: Any = _field_common
-    kinds = tuple(each.type) or tuple(_annotated(loaded.cls, name))
+    own = [own_annotations(base) for base in loaded.cls.__mro__]
+    kinds = tuple(each.type) or tuple([found[name] for found in own if name in found][:1])
     node: ast.expr | None = None
     frame: Frame | None = None
     if len(kinds) == 1:
@@ -601,8 +577,9 @@ def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
 def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
     """Yield the members in the body of a class, without its fields."""
     cls = loaded.cls
-    fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
-    fields -= _variables(cls)
+    fields = {*getattr(cls, "_fields", ())}
+    if dataclasses.is_dataclass(loaded.cls):
+        fields |= {field.name for field in dataclasses.fields(loaded.cls)}
     for name, member in vars(cls).items():
         function = function_of(member)
         if function is None and (name in MADE or name.startswith(("_precord_", "_pclass_"))):
@@ -614,15 +591,6 @@ def _members(loaded: LoadedClass, kind: str) -> Iterator[tuple[str, Member]]:
         if function is not None and is_generated(function):
             continue
         yield name, _member(loaded, name, member)
-
-
-def _variables(cls: type) -> set[str]:
-    """Return the class variables that a dataclass keeps besides its fields."""
-    if not dataclasses.is_dataclass(cls):
-        return set()
-    return {*getattr(cls, "__dataclass_fields__", ())} - {
-        field.name for field in dataclasses.fields(cls)
-    }
 
 
 def _member(loaded: LoadedClass, name: str, member: object) -> Member:

@@ -159,7 +159,7 @@ class _AnnotationNames:
             yield from self.pairs(items[0], given[0] if origin is Annotated else real)
         elif isinstance(real, ElementType):
             yield node.value, real.element
-            yield items[-1], Sizes(str(real.text))
+            yield (items or [node.slice])[-1], Sizes(str(real.text))
         elif _is_jaxtyping(real) and len(items) == 2:
             yield node.value, real.dtype
             yield from self._pairs_of_jaxtyping(items[0], items[1], real)
@@ -559,16 +559,13 @@ def _rewritten(
     return _compile(source, module.body, flags)
 
 
-def _decorators(node: FunctionNode) -> Sequence[ast.expr]:
-    return () if isinstance(node, ast.Lambda) else node.decorator_list
-
-
 def _type_checked(source: Source, code: types.CodeType) -> types.CodeType:
     """Return the code of a function as `typeguard.typechecked` compiles it, with checks in it."""
     from typeguard._transformer import TypeguardTransformer  # it made the function
 
     path = [part for part in code.co_qualname.split(".") if part != "<locals>"]
-    lines = [each.lineno for node in source.functions(code) for each in _decorators(node)]
+    functions = [each for each in source.functions(code) if not isinstance(each, ast.Lambda)]
+    lines = [each.lineno for node in functions for each in node.decorator_list]
     module = ast.parse(source.text)
     TypeguardTransformer(path, min([code.co_firstlineno, *lines])).visit(module)
     return compile(module, source.path, "exec", dont_inherit=True)
@@ -619,6 +616,8 @@ def alias_of(value: object, scope: Scope, abstract: Abstract) -> Alias:
 
 def type_node(value: object, scope: Scope, abstract: Abstract) -> tuple[ast.expr, Frame]:
     """Return a type, a tuple of types, or a text as an annotation, and the frame of its names."""
+    if isinstance(value, ForwardRef):
+        value = value.__forward_arg__
     written = _WrittenTypes(abstract)
     text = value.strip() if isinstance(value, str) else written.text(value)
     frame = Frame(Session(None), Source("<a type>", text), scope)

@@ -75,7 +75,7 @@ def tell(thing: Read) -> None:
         get: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
         shell: Any = None if get is None else get()
         if shell is not None:
-            shell.events.register("pre_run_cell", _before_cell)
+            shell.events.register("pre_run_cell", ask)
 
 
 class _Reloads:
@@ -109,12 +109,9 @@ def spec_of(function: types.FunctionType, kernel: object) -> ModuleSpec | None:
     return module.__spec__ if stands and module is not None else None
 
 
-def _before_cell(_: object) -> None:
-    ask()
-
-
-def ask() -> None:
-    """Have everything that was read checked before its next call."""
+def ask(cell: object = None) -> None:
+    """Have everything that was read checked before its next call, as when a cell is run."""
+    del cell
     with _lock:
         STATE.asked = True
         for thing in list(_read):
@@ -174,10 +171,6 @@ def _met_changed(trace: Trace | None, changed: Callable[[object], bool]) -> bool
         return False
     if trace.changed():
         return True
-    return any([_trace_of(each) is not then or changed(each) for each, then in trace.met.values()])
+    from pscdsl._src.frontend.modules.live import trace_of  # a kernel was read: it is loaded
 
-
-def _trace_of(thing: object) -> Trace | None:
-    from pscdsl._src.frontend.modules.live import trace_of  # a class was read: it is loaded
-
-    return trace_of(thing)
+    return any([trace_of(each) is not then or changed(each) for each, then in trace.met.values()])

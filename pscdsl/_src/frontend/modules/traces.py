@@ -147,10 +147,6 @@ class Trace:
         self.start = self._writer.digest()
         """The digest of the root alone, before anything was looked up."""
 
-    def again(self, root: object) -> Trace:
-        """Return a new trace of the root, without look-ups."""
-        return Trace(root)
-
     def look_up(self, owner: Owner, name: str) -> Any:
         """Return a global name's value in a function, a class or a module; otherwise `MISSING`.
 
