@@ -13,6 +13,7 @@ from pyrsistent import PMap, PVector, pmap, pvector
 import pscdsl as psc
 from pscdsl import Float, f32, i32
 from pscdsl._src.checker.check import load_definition
+from pscdsl.typing.diagnostics import Failure
 from tests.support.projects import module_of
 
 T = TypeVar("T", bound=psc.Tree[Float])
@@ -202,6 +203,15 @@ def test_annotations_hold_what_only_they_name(annotation: str, meant: str, tmp_p
     text = SPELLINGS.partition("@psc.kernel\ndef g")[0].replace("ANNOTATION", annotation)
     path.write_text(text, encoding="utf-8")
     assert str(module_of(path, path.stem).f.signature.parameters[0].spec) == meant
+
+
+def test_a_generic_alias_of_numpy_is_refused_as_in_source(tmp_path: Path) -> None:
+    path = tmp_path / "generic_alias.py"
+    text = SPELLINGS.replace("ANNOTATION", "NDArray[np.float32]")
+    path.write_text("from numpy.typing import NDArray\n" + text, encoding="utf-8")
+    for kernel in module_of(path, path.stem).g, load_definition(path, "g"):
+        with pytest.raises((psc.CheckError, Failure), match="is not a type of arrays"):
+            _ = kernel.signature
 
 
 def test_a_literal_that_was_changed_before_it_was_read_is_refused(tmp_path: Path) -> None:

@@ -166,8 +166,8 @@ class _AnnotationNames:
         elif origin in (Union, types.UnionType):
             if head is Union or (head is Optional and len(given) == 2):
                 yield from self._all_pairs(items, given[: len(items)])
-        elif origin is not None:
-            yield node.value, origin
+        elif origin is not None and not (get_origin(head) and getattr(head, "__parameters__", ())):
+            yield node.value, origin  # which is not a generic alias, whose parameters are others
             if len(items) == len(given):
                 yield from self._all_pairs(items, given)
             elif origin is not Literal:  # which drops what is given twice
