@@ -291,14 +291,15 @@ def abstract(value: object, name: str, trace: Trace) -> AnyValue:
     match value:
         case types.FunctionType():
             return _function(value, trace)
+        case _ if hasattr(kind, "__globals__"):  # a function of Cython
+            return External(f"{value.__module__}.{getattr(value, '__qualname__', name)}")
         case _ if isinstance(value, CACHED):
             function = called(value.__wrapped__, name, trace)
             return Cached(function, value.cache_parameters()["typed"])
         case types.MethodType(__func__=method, __self__=owner):
             function = called(method, name, trace)
-            return BoundMethod(
-                getattr(method, "__name__", name), function, abstract(owner, name, trace)
-            )
+            called_as = getattr(method, "__name__", name)
+            return BoundMethod(called_as, function, abstract(owner, name, trace))
         case functools.partial():
             args = tuple(abstract(argument, name, trace) for argument in value.args)
             kwargs = {key: abstract(each, key, trace) for key, each in value.keywords.items()}
