@@ -127,11 +127,18 @@ def test_a_wrapper_is_no_kernel_by_its_own_parameters() -> None:
         kernel(X)
 
 
-FROZEN = frozenset({1, 2})
+FROZEN: Any = frozenset({1, 2})
 SETS = {FROZEN, frozenset({3})}
 LARGER = types.MethodType(max, 3)
 SINGLE = functools.partial(np.float32, 2)
-CACHED_METHOD = types.MethodType(functools.lru_cache(typed=True)(lambda x, y: x + y), 3)
+
+
+@functools.lru_cache(typed=True)
+def _sum(x: int, y: int) -> int:
+    return x + y
+
+
+CACHED_METHOD: Any = types.MethodType(_sum, 3)
 
 
 @psc.kernel
