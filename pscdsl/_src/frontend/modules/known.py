@@ -47,7 +47,6 @@ from pscdsl._src.frontend.trees import register as register_trees
 from pscdsl._src.frontend.values import (
     AnyValue,
     External,
-    Here,
     KnownModule,
     Marker,
     StaticFunction,
@@ -92,7 +91,7 @@ ERRSTATE = Marker("numpy.errstate(…)")
 
 
 def errstate(
-    here: Here,
+    here: Builder,
     *,
     call: AnyValue = None,
     all: AnyValue = None,  # noqa: A002
@@ -111,7 +110,7 @@ def errstate(
 
 
 def seterr(
-    here: Here,
+    here: Builder,
     all: AnyValue = None,  # noqa: A002
     divide: AnyValue = None,
     over: AnyValue = None,
@@ -284,7 +283,7 @@ for _method in ("property", "staticmethod", "classmethod"):
 def _made_in(module: str, name: str) -> StaticFunction:
     """Return a decorator whose meaning is in a module that depends on this one."""
 
-    def made(here: Here, function: AnyValue) -> AnyValue:
+    def made(here: Builder, function: AnyValue) -> AnyValue:
         value: AnyValue = getattr(importlib.import_module(module), f"make_{name}")(here, function)
         return value
 

@@ -35,7 +35,8 @@ from pscdsl._src.frontend.modules.traces import annotations_of
 from pscdsl._src.frontend.purity import external_value
 from pscdsl._src.frontend.text import code_texts
 from pscdsl._src.frontend.text.source import Source
-from pscdsl._src.frontend.values import AnyValue, Applicable, External, Here, describe
+from pscdsl._src.frontend.values import AnyValue, Applicable, External, describe
+from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.records import Record
 from pscdsl.typing.codes.language import BadAnnotation, NotCallable, Unsupported
 from pscdsl.typing.diagnostics import Failure
@@ -504,11 +505,11 @@ def _precord_field(loaded: LoadedClass, name: str, each: Any) -> Field:
     frame: Frame | None = None
     if len(kinds) == 1:
         node, frame = loaded.annotation(name, kinds[0])
-    convert: Callable[[Here, AnyValue], AnyValue] | None = None
+    convert: Callable[[Builder, AnyValue], AnyValue] | None = None
     default: Callable[[], AnyValue] | None = None
     if each._factory is not absent.PFIELD_NO_FACTORY:
 
-        def through(here: Here, value: AnyValue) -> AnyValue:
+        def through(here: Builder, value: AnyValue) -> AnyValue:
             function = _default(loaded, name, each._factory)
             if not isinstance(function, Applicable):
                 raise Failure(NotCallable(found=describe(function)))

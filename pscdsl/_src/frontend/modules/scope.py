@@ -47,11 +47,11 @@ from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
     External,
-    Here,
     KnownModule,
     Marker,
     StaticFunction,
 )
+from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
@@ -430,7 +430,7 @@ NO_WRITES: Final = "takes `writes` where it makes a kernel of a function, and no
 
 
 def make_kernel(
-    here: Here,
+    here: Builder,
     function: AnyValue = None,
     *,
     donate: AnyValue = None,
