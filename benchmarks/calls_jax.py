@@ -6,8 +6,11 @@ import dataclasses
 import importlib
 from typing import Any
 
+import numpy as np
+
 jax: Any = importlib.import_module("jax")
 put: Any = jax.numpy.array
+put_number: Any = jax.numpy.array
 leaves: Any = jax.tree.leaves
 
 
@@ -17,6 +20,11 @@ class Pair:
 
     w: Any
     b: Any
+
+    @jax.jit
+    def apply(self, x: Any) -> Any:
+        """A method of the two and an array."""
+        return self.w * x + self.b
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +44,19 @@ class Scaled:
     by: Any
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Six numbers."""
+
+    a: Any
+    b: Any
+    c: Any
+    d: Any
+    e: Any
+    f: Any
+
+
+jax.tree_util.register_dataclass(Settings, ["a", "b", "c", "d", "e", "f"], [])
 jax.tree_util.register_dataclass(Pair, ["w", "b"], [])
 jax.tree_util.register_dataclass(Layer, ["w", "b"], ["times"])
 jax.tree_util.register_dataclass(Scaled, ["x", "by"], [])
@@ -101,6 +122,85 @@ def _moved(x: Any, y: Any) -> Any:
     return x + y
 
 
+def _named(x: Any) -> Any:
+    """The sum of a dict."""
+    return x["a"] + x["b"] + x["c"] + x["d"]
+
+
+def _three(x: Any, y: Any, z: Any) -> Any:
+    """Three arrays as one."""
+    return x * y + z
+
+
+def _word(x: Any, how: str) -> Any:
+    """One array, changed as a word says."""
+    return x * 2 if how == "twice" else x
+
+
+TABLE = np.arange(8, dtype=np.float32)
+
+
+def _captured(x: Any) -> Any:
+    """One array, with an array of the module."""
+    return x + TABLE
+
+
+def _sum(*numbers: Any) -> Any:
+    """A sum of numbers."""
+    return sum(numbers[1:], numbers[0])
+
+
+def _settings(x: Any, by: Any) -> Any:
+    """One array, changed by a record of numbers."""
+    return (x * by.a + by.b) * by.c + by.d * by.e + by.f
+
+
+def _factors(by: Any) -> Any:
+    """The sum of a dict of numbers."""
+    return by["a"] + by["b"] + by["c"] + by["d"]
+
+
+def _chosen(x: Any, a: Any, b: Any, n: Any) -> Any:
+    """One array, changed as truth values say."""
+    return jax.numpy.where(a & b, x, x + n)
+
+
+def _turned(z: Any) -> Any:
+    """A complex number, changed."""
+    return z * z
+
+
+def _large(x: Any) -> Any:
+    """A sum of a few elements of a large array."""
+    return jax.numpy.sum(x[0, :8])
+
+
+def _changed(x: Any, y: Any) -> Any:
+    """What is written to an array."""
+    return x.at[:].set(y + 1)
+
+
+def written(x: Any, y: Any) -> None:
+    """Write to an array."""
+    np.copyto(x, _written(x, y))
+
+
+named = jax.jit(_named)
+three = jax.jit(_three)
+word = jax.jit(_word, static_argnames="how")
+captured = jax.jit(_captured)
+two_numbers = jax.jit(_sum)
+four_numbers = jax.jit(_sum)
+numbers = jax.jit(_sum)
+device_numbers = jax.jit(_sum)
+integers = jax.jit(_sum)
+settings = jax.jit(_settings)
+factors = jax.jit(_factors)
+chosen = jax.jit(_chosen)
+turned = jax.jit(_turned)
+scaled_by = jax.jit(_scaled)
+large = jax.jit(_large)
+_written = jax.jit(_changed)
 arrays = jax.jit(_arrays)
 records = jax.jit(_records)
 layer = jax.jit(_layer)

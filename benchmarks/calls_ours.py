@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
+
+import numpy as np
 
 import pscdsl as psc
-from pscdsl import f32
+from pscdsl import c64, f32, i32
 
 leaves = psc.tree.leaves
 
@@ -15,6 +17,11 @@ class Pair(psc.Record):
 
     w: f32["8"]
     b: f32["8"]
+
+    @psc.kernel
+    def apply(self, x: f32["8"]) -> f32["8"]:
+        """A method of the two and an array."""
+        return self.w * x + self.b
 
 
 class Layer(psc.Record):
@@ -28,6 +35,12 @@ class Layer(psc.Record):
 @psc.kernel
 def put(x: f32["8"]) -> f32["8"]:
     """An array that is a result, as the arrays of users are, and those of jax.numpy.array."""
+    return x
+
+
+@psc.kernel
+def put_number(x: f32) -> f32:
+    """A number that is a result."""
     return x
 
 
@@ -123,3 +136,170 @@ def all_moved(xs: Ten, y: f32["8"]) -> Ten:
 def moved(x: f32["8"], y: f32["8"]) -> f32["8"]:
     """One array, in its own memory."""
     return x + y
+
+
+class Named(TypedDict):
+    """Four arrays by name."""
+
+    a: f32["8"]
+    b: f32["8"]
+    c: f32["8"]
+    d: f32["8"]
+
+
+@psc.kernel
+def named(x: Named) -> f32["8"]:
+    """The sum of a dict."""
+    return x["a"] + x["b"] + x["c"] + x["d"]
+
+
+@psc.kernel
+def three(x: f32["8"], y: f32["8"], z: f32["8"]) -> f32["8"]:
+    """Three arrays as one."""
+    return x * y + z
+
+
+@psc.kernel
+def word(x: f32["8"], how: psc.Static[str]) -> f32["8"]:
+    """One array, changed as a word says."""
+    return x * 2 if how == "twice" else x
+
+
+TABLE = psc.constant(np.arange(8, dtype=np.float32))
+
+
+@psc.kernel
+def captured(x: f32["8"]) -> f32["8"]:
+    """One array, with an array of the module."""
+    return x + TABLE
+
+
+@psc.kernel
+def two_numbers(a: f32, b: f32) -> f32:
+    """A sum of numbers."""
+    return a + b
+
+
+@psc.kernel
+def four_numbers(a: f32, b: f32, c: f32, d: f32) -> f32:
+    """A sum of numbers."""
+    return a + b + c + d
+
+
+@psc.kernel
+def numbers(
+    a: f32,
+    b: f32,
+    c: f32,
+    d: f32,
+    e: f32,
+    f: f32,
+    g: f32,
+    h: f32,
+    i: f32,
+    j: f32,
+    k: f32,
+    l: f32,
+) -> f32:
+    """A sum of numbers."""
+    return a + b + c + d + e + f + g + h + i + j + k + l
+
+
+@psc.kernel
+def device_numbers(
+    a: f32,
+    b: f32,
+    c: f32,
+    d: f32,
+    e: f32,
+    f: f32,
+    g: f32,
+    h: f32,
+    i: f32,
+    j: f32,
+    k: f32,
+    l: f32,
+) -> f32:
+    """The same, of scalars on the device."""
+    return a + b + c + d + e + f + g + h + i + j + k + l
+
+
+@psc.kernel
+def integers(
+    a: i32,
+    b: i32,
+    c: i32,
+    d: i32,
+    e: i32,
+    f: i32,
+    g: i32,
+    h: i32,
+    i: i32,
+    j: i32,
+    k: i32,
+    l: i32,
+) -> i32:
+    """A sum of whole numbers."""
+    return a + b + c + d + e + f + g + h + i + j + k + l
+
+
+class Settings(psc.Record):
+    """Six numbers."""
+
+    a: f32
+    b: f32
+    c: f32
+    d: f32
+    e: f32
+    f: f32
+
+
+@psc.kernel
+def settings(x: f32["8"], by: Settings) -> f32["8"]:
+    """One array, changed by a record of numbers."""
+    return (x * by.a + by.b) * by.c + by.d * by.e + by.f
+
+
+class Factors(TypedDict):
+    """Four numbers by name."""
+
+    a: f32
+    b: f32
+    c: f32
+    d: f32
+
+
+@psc.kernel
+def factors(by: Factors) -> f32:
+    """The sum of a dict of numbers."""
+    return by["a"] + by["b"] + by["c"] + by["d"]
+
+
+@psc.kernel
+def chosen(x: f32["8"], a: psc.bool_, b: psc.bool_, n: i32) -> f32["8"]:
+    """One array, changed as truth values say."""
+    return np.where(a & b, x, x + n.astype(np.float32))
+
+
+@psc.kernel
+def turned(z: c64) -> c64:
+    """A complex number, changed."""
+    return z * z
+
+
+@psc.kernel
+def scaled_by(x: f32["8"], by: f32) -> f32["8"]:
+    """One array, changed by an array without axes."""
+    return x * by
+
+
+@psc.kernel
+def large(x: f32["n n"]) -> f32:
+    """A sum of a few elements of a large array."""
+    return np.sum(x[0, :8])
+
+
+@psc.kernel(writes="x")
+def written(x: f32["8"], y: f32["8"]) -> None:
+    """Write to an array."""
+    x[:] = y + 1

@@ -4,65 +4,84 @@ Numbers, and one, ten and a hundred arrays, go in and come out, in tuples and in
 by default and donated, from the device and from NumPy.  The arrays are small, so that what is
 measured is the way to the program and back.
 
-Each side has a process of its own, as where one of the two is used; they take turns.  A jax in the
-process has jaxlib look at its settings at every call, at ours too: some rows are measured so.
+Each side has a process of its own, as where one of the two is used; they take turns, and processor
+time counts, of a round the average and of all rounds the least. A jax in the process has jaxlib
+look at its settings at every call, at ours too: some rows are measured so.
+
+`python -m benchmarks.dispatch` (`make bench-calls`) prints the table; `--only WORD` measures the
+calls with this word in their name, `--jax PYTHON` has another interpreter run jax.
 `python -m benchmarks.dispatch SIDE...` is one such process; a side is `ours` or `jax`.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.calls import calls
-from benchmarks.measure import Ratio, alternating, middle, seconds
-from benchmarks.report import Row
+from benchmarks.measure import Ratio
+from benchmarks.report import Row, summary
 
-PAIRS = 5
+PAIRS = 3
 """Of processes: how these lie in memory makes some per cent."""
 ROUNDS = 15
-WARM = 20
+WARM = 6
 """Rounds before the first that counts: the memory of calls lies otherwise after some thousand."""
-CALLS = 80_000
+CALLS = 40_000
 """In a round, of a call that costs as much as an array."""
-GOAL = 1.0
+GOAL = 1.1
 BESIDE = ("one array, device", "tuple of 100, device", "one array, NumPy", "tuple of 100, NumPy")
 """What is measured with a jax in the process, too."""
 
 
-def dispatch() -> list[Row]:
-    """The rows; an AssertionError if results differ."""
-    found: dict[str, list[Ratio]] = {}
-    for _ in range(PAIRS):
-        with _process("ours") as ours, _process("jax") as theirs:
-            for name, arrays in ours.names:
-                sides = partial(ours.ask, "ours", name), partial(theirs.ask, "jax", name)
-                found.setdefault(name, []).append(_ratio(arrays, *sides))
-    for _ in range(PAIRS):
-        with _process("ours", "jax") as both:
-            for name, arrays in [each for each in both.names if each[0] in BESIDE]:
-                sides = partial(both.ask, "ours", name), partial(both.ask, "jax", name)
-                found.setdefault(f"{name}, beside jax", []).append(_ratio(arrays, *sides))
-    rows = [Row.of("dispatch", name, "jax.jit", middle(each)) for name, each in found.items()]
-    return [replace(row, goal=GOAL) for row in rows]
+def dispatch(
+    word: str = "", jax: str = sys.executable, pairs: int = PAIRS, beside: Sequence[str] = BESIDE
+) -> list[Row]:
+    """The rows; an AssertionError if results differ. `jax` is the Python that has one."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(pairs):
+        with _process(sys.executable, "ours") as ours, _process(jax, "jax") as theirs:
+            for name, arrays in [each for each in ours.names if word in each[0]]:
+                found.setdefault(name, []).append(_measured(name, arrays, ours, theirs))
+    for _ in range(pairs if beside else 0):
+        with _process(sys.executable, "ours", "jax") as both:
+            for name, arrays in [each for each in both.names if each[0] in beside]:
+                found.setdefault(f"{name}, beside jax", []).append(
+                    _measured(name, arrays, both, both)
+                )
+    return [_row(name, each) for name, each in found.items()]
 
 
-def _ratio(arrays: int, ours: Callable[..., Any], theirs: Callable[..., Any]) -> Ratio:
+def _row(name: str, found: Sequence[tuple[float, float]]) -> Row:
+    ratios = sorted(ours / theirs for ours, theirs in found)
+    ours, theirs = (min(side) for side in zip(*found, strict=True))
+    ratio = Ratio(ours, theirs, ratios[0], statistics.median(ratios), ratios[-1])
+    return replace(Row.of("dispatch", name, "jax.jit", ratio), goal=GOAL)
+
+
+def _measured(name: str, arrays: int, ours: _Process, theirs: _Process) -> tuple[float, float]:
+    """What a call takes of the processor, ours and theirs."""
     for _ in range(2):
-        np.testing.assert_allclose(ours(), theirs(), rtol=1e-6)
+        np.testing.assert_allclose(
+            ours.ask("ours", name), theirs.ask("jax", name), rtol=1e-6, err_msg=name
+        )
     times = CALLS // (20 + 10 * arrays)
-    for side in (ours, theirs):
-        side(WARM * times)
-    return alternating(partial(ours, times), partial(theirs, times), ROUNDS)
+    for side, which in ((ours, "ours"), (theirs, "jax")):
+        side.ask(which, name, WARM * times)
+    turns = [(ours.ask("ours", name, times), theirs.ask("jax", name, times)) for _ in range(ROUNDS)]
+    mine, other = (min(side) for side in zip(*turns, strict=True))
+    return mine, other
 
 
 @dataclass(frozen=True)
@@ -82,8 +101,8 @@ class _Process:
 
 
 @contextmanager
-def _process(*sides: str) -> Generator[_Process]:
-    command = [sys.executable, "-m", "benchmarks.dispatch", *sides]
+def _process(python: str, *sides: str) -> Generator[_Process]:
+    command = [python, "-m", "benchmarks.dispatch", *sides]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as running:
@@ -92,7 +111,15 @@ def _process(*sides: str) -> Generator[_Process]:
         running.terminate()
 
 
-def main(sides: Sequence[str]) -> None:
+def processor_seconds(action: Callable[[], object], times: int) -> float:
+    """How long the processors work for an action, averaged over a few runs of it."""
+    start = time.process_time()
+    for _ in range(times):
+        action()
+    return (time.process_time() - start) / times
+
+
+def answer(sides: Sequence[str]) -> None:
     """Answer what is asked, a line for each, as `_Process.ask` says."""
     modules = {side: importlib.import_module(f"benchmarks.calls_{side}") for side in sides}
     known = {side: {call.name: call for call in calls(modules[side])} for side in sides}
@@ -102,10 +129,30 @@ def main(sides: Sequence[str]) -> None:
         side, name, times = json.loads(line)
         run = known[side][name].run
         if times:
-            answer: Any = seconds(run, times)
+            found: Any = processor_seconds(run, times)
         else:
-            answer = [np.asarray(leaf).tolist() for leaf in modules[side].leaves(run())]
-        print(json.dumps(answer), flush=True)
+            found = [_plain(leaf) for leaf in modules[side].leaves(run())]
+        print(json.dumps(found), flush=True)
+
+
+def _plain(leaf: Any) -> Any:
+    array = np.asarray(leaf)
+    return [array.real.tolist(), array.imag.tolist()] if array.dtype.kind == "c" else array.tolist()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the table, or be one of the processes that it needs."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dispatch", description=__doc__)
+    parser.add_argument("sides", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--only", default="", metavar="WORD", help="calls with this in their name")
+    parser.add_argument("--jax", default=sys.executable, metavar="PYTHON", help="one that has jax")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="how many processes of each side")
+    options = parser.parse_args(arguments)
+    if options.sides:
+        answer(options.sides)
+        return
+    beside = BESIDE if options.jax == sys.executable else ()
+    print(summary(dispatch(options.only, options.jax, options.pairs, beside)))
 
 
 if __name__ == "__main__":
