@@ -32,6 +32,7 @@ from pscdsl._src.xla.binding import (
 )
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.interrupts import watch
+from pscdsl._src.xla.plans import Plans
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, calls_wait
 from pscdsl._src.xla.runtime.devices import COPYING, Placement, prepare, to_numpy
@@ -373,9 +374,11 @@ class Dispatcher:
         self._registry: Any = binding.registry
         self._assisting: Any = self._in_python
         self._entered: list[Callable[[Any], None]] = []
+        self._plans: Plans | None = None
         self.entry: Any = self._assisted
         """The function that calls run in the present state: see Note [Entries]."""
         if fast_path_works(device):
+            self._plans = Plans(self, self._assisted)
             self._find_programs()
             self.entry = self._first_entry()
         tell(self)
@@ -410,8 +413,50 @@ class Dispatcher:
     def _first_entry(self) -> Any:
         """Return the entry of calls before any program is known."""
         if self._direct is None:
-            return self._assisted
+            return self._planned
         return self._direct if self._structure_tells() else self._guarded
+
+    @property
+    def _planned(self) -> Any:
+        """The entry of calls with help."""
+        return self._assisted if self._plans is None else self._plans.entry
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self._name
+
+    @property
+    def placement(self) -> Placement:
+        """The placement of its programs."""
+        return self._placement
+
+    def bound(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+        """Return the arguments in their places."""
+        return bind_arguments(self._parameters, args, kwargs)
+
+    def planned_answer(
+        self, args: Args, kwargs: Kwargs, passed: Sequence[Any]
+    ) -> tuple[BoundExecutable, Any, FastPath | None]:
+        """Return the program, the result and the fast path of a call with `passed` for C++."""
+        program, used = self._find_with_operands(*self.bound(args, kwargs))
+        executable = program.executable
+        outputs = executable.run(used)
+        result = program.unflatten(outputs)
+        holds = executable.placement.holds
+        fast = None
+        if executable.reuse is None and all(
+            is_placed(x) and holds(x) for x in passed if type(x) is ArrayImpl
+        ):
+            fast = fast_path(
+                executable,
+                passed,
+                [True] * len(passed),
+                outputs,
+                result,
+                self.given_away(program),
+            )
+        return program, result, fast
 
     def enter(self, entered: Callable[[Any], None]) -> None:
         """Tell of the entry, now and whenever it becomes another one."""
@@ -463,8 +508,8 @@ class Dispatcher:
         program = self.find(args, kwargs)  # this registers the classes of records, too
         return program, program.flatten(args, kwargs)
 
-    def _given_away(self, program: BoundExecutable) -> Collection[int]:
-        """Return the indices of the leaves whose memory a call may take."""
+    def given_away(self, program: BoundExecutable) -> Collection[int]:
+        """Return the indices of the inputs whose memory a call may take."""
         if not self._donated:
             return ()
         return range(len(program.executable.inputs)) if program.donated is None else program.donated
@@ -505,6 +550,8 @@ class Dispatcher:
     def clear(self) -> None:
         """Forget all programs."""
         self._programs.clear()
+        if self._plans is not None:
+            self._plans.clear()
         for function in (self._assisting, self._direct):
             if hasattr(function, "_clear_cache"):
                 function._clear_cache()
@@ -550,8 +597,8 @@ class Dispatcher:
         leaves = self._leaves(args, kwargs)
         if all(map(needs_no_help, leaves)) and not self._numbers(args, kwargs):
             return self._reported_answer(args, kwargs, leaves, by_name=bool(kwargs))
-        self._enter(self._assisted)
-        return self._assisted(*args, **kwargs), None, True
+        self._enter(self._planned)
+        return self.entry(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
         """Return whether a program takes Python's numbers for such arguments, or for defaults."""
@@ -613,7 +660,7 @@ class Dispatcher:
             for place in places:
                 is_used[place] = True
             fast = fast_path(
-                program.executable, used, is_used, outputs, result, self._given_away(program)
+                program.executable, used, is_used, outputs, result, self.given_away(program)
             )
         return result, fast, False
 
@@ -649,7 +696,7 @@ class Dispatcher:
 
     def _ask(self, *, by_structure: bool) -> None:
         """Have C++ tell static values by structure from now on, or otherwise."""
-        was_direct = self.entry != self._assisted
+        was_direct = self.entry != self._planned
         self._by_structure = by_structure
         self._find_programs()
         if was_direct:

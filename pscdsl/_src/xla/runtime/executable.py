@@ -98,6 +98,8 @@ class Executable:
         """The placement of its arguments and results."""
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self.groups: tuple[tuple[int, ...], ...] = ()
+        """The inputs that are passed together, in one array for each group, after the others."""
         self.entry = ""
         """The entry on disk that holds it, if there is one."""
         self.source: Source = "compiled"
