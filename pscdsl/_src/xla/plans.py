@@ -10,8 +10,7 @@ from __future__ import annotations
 import struct
 import sys
 import threading
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -61,19 +60,6 @@ _LONGEST_CHAIN: Final = 8
 """The most plans for leaves of the same classes."""
 
 
-class Held(NamedTuple):
-    """Device arrays with the contents of the last calls' arguments; see Note [Held arguments]."""
-
-    texts: Sequence[bytes] | None
-    """The numbers as they are written in their dtypes; None if they are not held."""
-    groups: Sequence[Any]
-    """The device arrays of the groups of numbers."""
-    substitutes: Sequence[tuple[int, Any]]
-    """The device arrays of single numbers, and of arrays, by their place among the arguments."""
-    arrays: Sequence[tuple[int, tuple[int, ...], bytes]]
-    """Place, shape and contents of arrays."""
-
-
 # Note [Held arguments]
 # Most numbers and small arrays of the host are the same at the next call. To compare their bytes
 # takes a tenth of a transfer. So where all numbers, or an array, were the same in two calls, the
@@ -81,8 +67,24 @@ class Held(NamedTuple):
 # When they change, they are transferred again, and compared after a number of calls that doubles.
 
 
+class Held(NamedTuple):
+    """Device arrays with the contents of the last calls' arguments; see Note [Held arguments]."""
+
+    texts: Sequence[bytes] | None
+    """The numbers as they are written in their dtypes; None if they are not held."""
+    contents: Mapping[int, tuple[tuple[int, ...], bytes]]
+    """Shape and contents of arrays, by input."""
+    inputs: Mapping[int, Any]
+    """The device arrays of inputs."""
+    groups: Sequence[Any]
+    """The device arrays of groups of numbers."""
+
+
 class Plan:
-    """The way of arguments of known classes to their program."""
+    """The way of arguments of known classes to their program.
+
+    The function that does it is generated, without the steps that these classes do not need.
+    """
 
     def __init__(
         self,
@@ -91,135 +93,149 @@ class Plan:
         program: BoundExecutable,
         places: Sequence[int],
         values: Values,
-        retire: Callable[[Plan], None],
+        enter: Callable[[Plan], None],
     ) -> None:
         from pscdsl._src.xla.dispatch import in_cpp
 
-        self._dispatcher, self._rebuild, self._retire = dispatcher, rebuild, retire
+        self._dispatcher, self._rebuild, self._enter = dispatcher, rebuild, enter
         self._given_away = frozenset(dispatcher.given_away(program))
-        self._inputs = program.executable.inputs
-        self._groups = program.executable.groups
-        packed = {at for group in self._groups for at in group}
-        self._rest = [at for at in range(len(places)) if at not in packed]
-        """The inputs that are no parts of groups, in the order in which they are passed."""
+        self._inputs, self._groups = program.executable.inputs, program.executable.groups
         self._places = tuple(places)
-        self._leaves = [values[place] for place in places]
+        self._count = len(values)
+        self._statics = {at: each for at, each in enumerate(values) if at not in self._places}
+        self._classes = [type(values[place]) for place in places]
+        packed = {at for group in self._groups for at in group}
+        every = range(len(places))
+        self._rest = [at for at in every if at not in packed]
+        """The inputs that are no parts of groups, in the order in which they are passed."""
+        hosts = [at for at in every if self._classes[at] is np.ndarray]
+        numbers = [at for at in every if self._classes[at] not in binding.ARRAYS]
+        self._dtypes = {at: values[places[at]].dtype for at in hosts}
+        self._hosts, self._numbers = hosts, [at for at in numbers if at not in packed]
+        self._pythons = [at for at in self._numbers if self._classes[at] in NUMBERS]
+        self._can_hold = bool(numbers) and not self._given_away.intersection(numbers)
+        self._eligible = [at for at in hosts if at not in self._given_away]
         self._fast, self._alive = in_cpp(dispatcher.name, self._miss)
         self._learning = threading.local()
-        self._held: Held | None = None
         self._last: tuple[Sequence[bytes], Mapping[int, bytes]] | None = None
-        self._wait = self._backoff = _FIRST_WAIT
-        self._numbers = [
-            (at, self._rest[at]) for at in range(len(self._rest)) if self._is_number(self._rest[at])
-        ]
-        """The single numbers: their places among the arguments, and among the inputs."""
-        self._holds_numbers = not any(
-            self._is_number(at) and at in self._given_away for at in range(len(places))
-        ) and bool(self._numbers or self._groups)
-        self._holds_arrays = [
-            at
-            for at, place in enumerate(self._rest)
-            if self._leaves[place].__class__ is np.ndarray and place not in self._given_away
-        ]
-        self.call = self._made_call(values)
+        self._backoff = _FIRST_WAIT
+        self.is_retired = False
+        self._plain = self._made_call(None)
+        self.call = self._plain
         """The call of the program for the leaves of arguments; SLOW if they do not fit."""
 
-    def _is_number(self, at: int) -> bool:
-        return self._leaves[at].__class__ not in binding.ARRAYS
+    # The generated functions.
 
-    def _made_call(self, values: Values) -> Callable[[Values], Any]:
-        leaves = [self._leaves[at] for at in self._rest]
-        hosts = tuple(
-            [(at, leaf.dtype) for at, leaf in enumerate(leaves) if leaf.__class__ is np.ndarray]
-        )
-        truths = tuple([at for at, dtype in hosts if dtype == np.bool_])
-        dynamic = frozenset(self._places)
-        statics = tuple([each for each in enumerate(values) if each[0] not in dynamic])
-        pythons = [at for at, source in self._numbers if leaves[at].__class__ in NUMBERS]
-        makers = tuple([(at, self._inputs[self._rest[at]].dtype.type) for at in pythons])
-        writers = self._writers(pythons)
-        packed = tuple([(at, self._inputs[group[0]].dtype) for at, group in enumerate(self._groups)])
-        taken = tuple(
-            [
-                at
-                for at, source in enumerate(self._rest)
-                if source in self._given_away and leaves[at].__class__ is ArrayImpl
-            ]
-        )
-        is_wide = any(
-            self._inputs[at].dtype not in NARROW
-            for at, leaf in enumerate(self._leaves)
-            if leaf.__class__ is not ArrayImpl
-        )
-        pick = _picker([self._places[at] for at in self._rest])
-        can_hold = self._holds_numbers or bool(self._holds_arrays)
-        fast, modules, frombuffer = self._fast, sys.modules, np.frombuffer
-
-        def call(values: Values) -> Any:
-            for at, value in statics:
-                if values[at] != value:
-                    return SLOW
-            args = pick(values)
-            for at, dtype in hosts:
-                if args[at].dtype is not dtype:
-                    return SLOW
-            if is_wide and JAX in modules:
-                return SLOW
-            for at in truths:
-                args[at] = plain_truths(args[at])
-            try:
-                texts = [write(values) for write in writers]
-            except (struct.error, OverflowError):
-                return SLOW
-            held = self._held
-            if held is not None:
-                same = held.texts is None or held.texts == texts
-                for at, shape, content in held.arrays:
-                    given = args[at]
-                    if given.shape != shape or given.tobytes() != content:
-                        same = False
-                        break
-                if not same:
-                    held = self._held = self._last = None
-                    self._wait = self._backoff = min(2 * self._backoff, _LONGEST_WAIT)
-            elif can_hold:
-                self._wait -= 1
-                if self._wait <= 0:
-                    self._consider(args, texts)
-            if held is not None:
-                for at, array in held.substitutes:
-                    args[at] = array
-            if held is not None and held.texts is not None:
-                args += held.groups
-            else:
-                for at, make in makers:
-                    args[at] = make(args[at])
-                for at, dtype in packed:
-                    args.append(frombuffer(texts[at], dtype))
-            result = fast(*args)
-            if result is MISSING:
-                result = self._learned(values, args)
-            for at in taken:
-                if args[at].is_deleted():
-                    args[at].delete()
-            return result
-
-        return call
-
-    def _writers(self, pythons: Collection[int]) -> Sequence[Callable[[Values], bytes]]:
-        """Return functions that write the numbers, of each group, and then the single ones."""
-        made: list[Callable[[Values], bytes]] = []
-        singles = [source for _, source in self._numbers]
-        mine = [self._rest[at] for at in pythons]
-        for inputs in (*self._groups, mine, [at for at in singles if at not in mine]):
-            if not inputs:
-                continue
-            pick = _picker([self._places[at] for at in inputs])
-            if self._leaves[inputs[0]].__class__ in NUMBERS:
-                made.append(_writer(pick, [self._inputs[at].dtype for at in inputs]))
-            else:
-                made.append(_joiner(pick))
+    def _made_call(self, held: Held | None) -> Callable[[Values], Any]:
+        """Return the function for leaves; with `held`, one that passes what is held."""
+        names: dict[str, Any] = {
+            **{"SLOW": SLOW, "MISSING": MISSING, "JAX": JAX, "modules": sys.modules},
+            **{"unwritable": (struct.error, OverflowError), "largest": _LARGEST},
+            **{"plain_truths": plain_truths, "frombuffer": np.frombuffer, "join": b"".join},
+            **{"fast": self._fast, "learned": self._learned, "changed": self._changed},
+            **{"consider": self._consider, "wait": self._backoff},
+        }
+        lines = [f"{', '.join([f'v{at}' for at in range(self._count)])}, = values"]
+        lines += self._checks(held, names)
+        texts = [*self._texts(names)]
+        if texts:
+            lines += ["try:", *[f" {line}" for line in texts]]
+            lines += ["except unwritable:", " return SLOW"]
+        count = len(self._writers())
+        if held is not None:
+            for at, text in enumerate(held.texts or ()):
+                names[f"x{at}"] = text
+                lines += [f"if t{at} != x{at}:", " return changed(values)"]
+        elif self._can_hold or self._eligible:
+            given = f"({self._joined([self._value(at) for at in self._eligible])})"
+            written = f"({self._joined([f't{at}' for at in range(count)])})"
+            lines += ["global wait", "wait -= 1", "if wait <= 0:"]
+            lines += [f" wait = consider({given}, {written}, values)"]
+        passed = ", ".join(self._passed(held, names))
+        lines += [f"result = fast({passed})", "if result is MISSING:"]
+        lines += [f" result = learned(values, [{passed}])"]
+        for at in sorted(self._given_away):
+            if self._classes[at] is ArrayImpl:
+                value = self._value(at)
+                lines += [f"if {value}.is_deleted():", f" {value}.delete()"]
+        source = "\n ".join(["def call(values):", *lines, "return result"])
+        exec(compile(source, __file__, "exec"), names)  # noqa: S102
+        made: Callable[[Values], Any] = names["call"]
         return made
+
+    def _joined(self, items: Sequence[str]) -> str:
+        return "".join([f"{item}, " for item in items])
+
+    def _value(self, at: int) -> str:
+        """Return the name of the leaf of an input."""
+        return f"v{self._places[at]}"
+
+    def _checks(self, held: Held | None, names: dict[str, Any]) -> Iterator[str]:
+        """Yield the lines that find out whether leaves fit."""
+        for place, static in self._statics.items():
+            names[f"s{place}"] = static
+            yield from (f"if v{place} != s{place}:", " return SLOW")
+        kinds = [aval.dtype for aval in self._inputs]
+        if any(
+            kinds[at] not in NARROW
+            for at, cls in enumerate(self._classes)
+            if cls is not ArrayImpl
+        ):
+            yield from ("if JAX in modules:", " return SLOW")
+        for at in self._hosts:
+            value = self._value(at)
+            names[f"d{at}"] = self._dtypes[at]
+            yield from (f"if {value}.dtype is not d{at}:", " return SLOW")
+            if held is not None and at in held.contents:
+                names[f"n{at}"], names[f"c{at}"] = held.contents[at]
+                yield f"if {value}.shape != n{at} or {value}.tobytes() != c{at}:"
+                yield " return changed(values)"
+            elif kinds[at] == np.bool_:
+                yield f"{value} = plain_truths({value})"
+
+    def _writers(self) -> list[Sequence[int]]:
+        """Return the numbers that are written together: those of groups, and then single ones."""
+        others = [at for at in self._numbers if at not in self._pythons]
+        return [each for each in (*self._groups, self._pythons, others) if each]
+
+    def _texts(self, names: dict[str, Any]) -> Iterator[str]:
+        """Yield the lines that write numbers."""
+        for index, inputs in enumerate(self._writers()):
+            values = [self._value(at) for at in inputs]
+            if self._classes[inputs[0]] not in NUMBERS:
+                yield f"t{index} = join(({self._joined(values)}))"
+                continue
+            dtypes = [self._inputs[at].dtype for at in inputs]
+            names[f"pack{index}"] = struct.Struct(
+                "=" + "".join([_FORMATS[dtype.name] for dtype in dtypes])
+            ).pack
+            parts = [
+                f"{value}.real, {value}.imag" if dtype.kind == "c" else value
+                for value, dtype in zip(values, dtypes, strict=True)
+            ]
+            yield f"t{index} = pack{index}({', '.join(parts)})"
+            if any(dtype.name in ("float32", "complex64") for dtype in dtypes):
+                yield f"if largest in t{index}:"
+                yield " return SLOW"
+
+    def _passed(self, held: Held | None, names: dict[str, Any]) -> Iterator[str]:
+        """Yield the arguments of the function in C++."""
+        for at in self._rest:
+            if held is not None and at in held.inputs:
+                names[f"h{at}"] = held.inputs[at]
+                yield f"h{at}"
+            elif at in self._pythons:
+                names[f"make{at}"] = self._inputs[at].dtype.type
+                yield f"make{at}({self._value(at)})"
+            else:
+                yield self._value(at)
+        for index, group in enumerate(self._groups):
+            if held is not None and held.texts is not None:
+                names[f"g{index}"] = held.groups[index]
+                yield f"g{index}"
+            else:
+                names[f"k{index}"] = self._inputs[group[0]].dtype
+                yield f"frombuffer(t{index}, k{index})"
 
     # Calls for which C++ has no program yet.
 
@@ -240,90 +256,55 @@ class Plan:
         mine = program.executable
         fits = mine.groups == self._groups and all(
             mine.inputs[at].dtype == self._inputs[at].dtype
-            for at, leaf in enumerate(self._leaves)
-            if leaf.__class__ is not ArrayImpl
+            for at, cls in enumerate(self._classes)
+            if cls is not ArrayImpl
         )
         if fast is None or not fits or self._given_away != {*self._dispatcher.given_away(program)}:
-            self._retire(self)
+            self.is_retired = True
+            self._enter(self)
             return result, None, True
         return result, fast, False
 
     # Held arguments.
 
-    def _consider(self, args: Sequence[Any], texts: Sequence[bytes]) -> None:
-        """Hold what is the same as in the last call, or wait longer."""
+    def _consider(self, arrays: Sequence[Any], texts: Sequence[bytes], values: Values) -> int:
+        """Hold what is the same as in the last call; return the number of calls to wait else."""
         total, now = 0, dict[int, bytes]()
-        for at in self._holds_arrays:
-            if args[at].nbytes <= HELD_BYTES and total + args[at].nbytes <= HELD_IN_ALL:
-                total += args[at].nbytes
-                now[at] = args[at].tobytes()
+        for at, array in zip(self._eligible, arrays, strict=True):
+            if array.nbytes <= HELD_BYTES and total + array.nbytes <= HELD_IN_ALL:
+                total += array.nbytes
+                now[at] = array.tobytes()
         last, self._last = self._last, (texts, now)
-        self._wait = 1
         if last is None:
-            return
-        with_numbers = self._holds_numbers and last[0] == texts
-        same = [at for at, content in now.items() if last[1].get(at) == content]
+            return 1
         self._last = None
+        with_numbers = self._can_hold and last[0] == texts
+        same = [at for at, content in now.items() if last[1].get(at) == content]
         if not with_numbers and not same:
-            self._wait = self._backoff = min(2 * self._backoff, _LONGEST_WAIT)
-            return
-        here = self._dispatcher.placement
+            self._backoff = min(2 * self._backoff, _LONGEST_WAIT)
+            return self._backoff
+        given = dict(zip(self._eligible, arrays, strict=True))
+        put = self._dispatcher.placement.put
+        inputs = {at: put(given[at]) for at in same}
         groups: list[Any] = []
-        substitutes = [(at, here.put(args[at])) for at in same]
         if with_numbers:
             for group, text in zip(self._groups, texts, strict=False):
-                groups.append(here.put(np.frombuffer(text, self._inputs[group[0]].dtype)))
-            for at, source in self._numbers:
-                substitutes.append((at, here.put(args[at], self._inputs[source])))
-        self._held = Held(
-            texts if with_numbers else None,
-            groups,
-            substitutes,
-            [(at, args[at].shape, now[at]) for at in same],
-        )
+                groups.append(put(np.frombuffer(text, self._inputs[group[0]].dtype)))
+            for at in self._numbers:
+                inputs[at] = put(values[self._places[at]], self._inputs[at])
+        contents = {at: (given[at].shape, now[at]) for at in same}
+        held = Held(texts if with_numbers else None, contents, inputs, groups)
+        self.call = self._made_call(held)
+        self._enter(self)
+        return self._backoff
 
-
-def _picker(places: Sequence[int]) -> Callable[[Values], list[Any]]:
-    """Return a function that makes a list of the values in some places."""
-    if not places:
-        return lambda values: []
-    if len(places) == 1:
-        (place,) = places
-        return lambda values: [values[place]]
-    pick = itemgetter(*places)
-    if [*places] == [*range(len(places))]:
-        pick = itemgetter(slice(len(places)))
-    return lambda values: [*pick(values)]
-
-
-def _writer(
-    pick: Callable[[Values], Sequence[Any]], dtypes: Sequence[np.dtype[Any]]
-) -> Callable[[Values], bytes]:
-    """Return a function that writes Python's numbers; see Note [Numbers of Python]."""
-    pack = struct.Struct("=" + "".join([_FORMATS[dtype.name] for dtype in dtypes])).pack
-    is_single = any(dtype.name in ("float32", "complex64") for dtype in dtypes)
-    is_complex = any(dtype.kind == "c" for dtype in dtypes)
-    kinds = [dtype.kind == "c" for dtype in dtypes]
-
-    def write(values: Values) -> bytes:
-        numbers = pick(values)
-        if is_complex:
-            numbers = [
-                part
-                for number, whole in zip(numbers, kinds, strict=True)
-                for part in ((number.real, number.imag) if whole else (number,))
-            ]
-        text = pack(*numbers)
-        if is_single and _LARGEST in text:
-            raise OverflowError
-        return text
-
-    return write
-
-
-def _joiner(pick: Callable[[Values], Sequence[Any]]) -> Callable[[Values], bytes]:
-    """Return a function that joins the bytes of NumPy's scalars."""
-    return lambda values: b"".join(pick(values))
+    def _changed(self, values: Values) -> Any:
+        """Pass leaves that are not those that are held, and hold none."""
+        self._backoff = min(2 * self._backoff, _LONGEST_WAIT)
+        self.call = self._plain
+        self._plain.__globals__["wait"] = self._backoff
+        self._enter(self)
+        return self._plain(values)
 
 
 class Plans:
@@ -333,13 +314,14 @@ class Plans:
         self._dispatcher, self._slow = dispatcher, slow
         self._chains: dict[Hashable, list[Callable[[Values], Any]] | None] = {}
         """The plans by classes of leaves, and structure if there is any; None: see there."""
+        self._plans: dict[Hashable, list[Plan]] = {}
         self._tries: dict[Hashable, int] = {}
         self.entry = self._made_entry()
 
     def clear(self) -> None:
         """Forget all plans."""
-        self._chains.clear()
-        self._tries.clear()
+        for each in (self._chains, self._plans, self._tries):
+            each.clear()
 
     def _made_entry(self) -> Callable[..., Any]:
         chains, flatten, slow = self._chains, binding.registry.flatten, self._planning
@@ -347,77 +329,82 @@ class Plans:
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 if kwargs:
-                    values: Values = (*args, *kwargs.values())
-                    key: Hashable = (len(args), *kwargs, *map(type, values))
+                    args_, names = (*args, *kwargs.values()), (len(args), *kwargs)
+                    chain = chains.get((names, *map(type, args_)), ())
+                    if chain is None:
+                        values, structure = flatten(args_)
+                        chain = chains.get((names, structure, *map(type, values)), ())
+                    else:
+                        values = args_
                 else:
-                    values, key = args, tuple(map(type, args))
-                chain = chains.get(key, ())
-                if chain is None:
-                    values, structure = flatten((args, kwargs))
-                    key = structure, tuple(map(type, values))
-                    chain = chains.get(key, ())
-                for planned in chain:  # type: ignore[union-attr]
+                    chain = chains.get(tuple(map(type, args)), ())
+                    if chain is None:
+                        values, structure = flatten(args)
+                        chain = chains.get((structure, *map(type, values)), ())
+                    else:
+                        values = args
+                for planned in chain:
                     result = planned(values)
                     if result is not SLOW:
                         return result
-                return slow(args, kwargs, key)
+                return slow(args, kwargs)
             except Exception as error:
                 error.__traceback__ = shown(error)
                 raise
 
         return call
 
-    def _planning(self, args: Args, kwargs: Kwargs, key: Hashable) -> Any:
+    def _planning(self, args: Args, kwargs: Kwargs) -> Any:
         """Return the result of a call without a plan, and make one for the next."""
         result = self._slow(*args, **kwargs)
-        tries = self._tries[key] = self._tries.get(key, 0) + 1
-        if tries <= _LONGEST_CHAIN:
-            self._add(args, kwargs)
+        self._add(args, kwargs)
         return result
 
     def _add(self, args: Args, kwargs: Kwargs) -> None:
-        values: Values = (*args, *kwargs.values())
+        given: Values = (*args, *kwargs.values())
         count, names = len(args), tuple(kwargs)
-        flat = (count, *kwargs, *map(type, values)) if kwargs else tuple(map(type, args))
-        if all(map(_is_leaf, values)):
+        head: tuple[Any, ...] = ((count, *names),) if names else ()
 
-            def rebuild(values: Values) -> tuple[Args, Kwargs]:
-                return tuple(values[:count]), dict(zip(names, values[count:], strict=True))
+        def rebuild(given: Values) -> tuple[Args, Kwargs]:
+            return tuple(given[:count]), dict(zip(names, given[count:], strict=True))
 
-            self._try(flat, rebuild, values)
+        if all(map(_is_leaf, given)):
+            self._try((*head, *map(type, given)), rebuild, given)
             return
-        self._chains[flat] = None
-        leaves, structure = binding.flatten((args, kwargs))
+        self._chains[(*head, *map(type, given))] = None
+        leaves, structure = binding.flatten(given)
 
         def unflatten(values: Values) -> tuple[Args, Kwargs]:
-            args, kwargs = structure.unflatten(values)
-            return tuple(args), kwargs
+            return rebuild(structure.unflatten(values))
 
         if all(map(_is_leaf, leaves)):
-            self._try((structure, tuple(map(type, leaves))), unflatten, leaves)
+            self._try((*head, structure, *map(type, leaves)), unflatten, leaves)
 
     def _try(self, key: Hashable, rebuild: Rebuild, values: Values) -> None:
+        """Make a plan for leaves, unless there are too many for this key, or some cannot be."""
+        tries = self._tries[key] = self._tries.get(key, 0) + 1
+        if tries > _LONGEST_CHAIN or not values:
+            return
         dispatcher = self._dispatcher
-        args, kwargs = dispatcher.bound(*rebuild(values))
-        program = dispatcher.find(args, kwargs)
+        program = dispatcher.find(*dispatcher.bound(*rebuild(values)))
         places = self._places(program, rebuild, values)
         if places is None or program.executable.reuse is not None:
             return
         inputs = program.executable.inputs
-        for place, aval in zip(places, inputs, strict=True):
-            if not _can_be_planned(values[place], aval):
-                return
-        for at, value in enumerate(values):
-            if at not in places and value.__class__ not in _STATIC:
-                return
+        if not all(
+            _can_be_planned(values[place], aval)
+            for place, aval in zip(places, inputs, strict=True)
+        ):
+            return
+        if any(at not in places and type(each) not in _STATIC for at, each in enumerate(values)):
+            return
+        plans = self._plans.setdefault(key, [])
 
-        def retire(plan: Plan) -> None:
-            chain = self._chains.get(key) or []
-            self._chains[key] = [each for each in chain if each != plan.call]
-            self._tries[key] = _LONGEST_CHAIN
+        def enter(plan: Plan) -> None:
+            self._chains[key] = [each.call for each in plans if not each.is_retired]
 
-        plan = Plan(dispatcher, rebuild, program, places, values, retire)
-        self._chains[key] = [*(self._chains.get(key) or ()), plan.call]
+        plans.append(Plan(dispatcher, rebuild, program, places, values, enter))
+        enter(plans[-1])
 
     def _places(
         self, program: BoundExecutable, rebuild: Rebuild, values: Values
