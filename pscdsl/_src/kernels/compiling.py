@@ -36,6 +36,9 @@ def obtained(wanted: Specialisation, *, ahead: bool = False) -> Executable:
     With `ahead`, other processes see that it was compiled for all calls.
     """
     wanted, store = _with_options(wanted), disk.opened()
+    if wanted.groups and store is not None and not executable_store.is_there(wanted, store):
+        single = replace(wanted, groups=())
+        wanted = single if executable_store.is_there(single, store) else wanted
     try:
         executable = executable_store.obtain(wanted, store, compiler_of(wanted.device), _module)
     except CompilationFailed as refusal:

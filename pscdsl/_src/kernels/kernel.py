@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import operator
@@ -716,6 +717,7 @@ class Kernel(Called[P, R]):
             return bound
         left_out = self.left_out(args, kwargs)
         specialisation = self._specialisation_of_call(args, kwargs, left_out)
+        specialisation = self._with_groups(specialisation, args, kwargs)
         fills = specialisation.constants != left_out
         executable = self.executable(specialisation)
         bound = self.bound_executable(specialisation, executable, fills=fills)
@@ -724,6 +726,17 @@ class Kernel(Called[P, R]):
             start.keep(self, (args, kwargs), convention, bound, specialisation)
         self._watch_captures()
         return bound
+
+    def _with_groups(
+        self, specialisation: Specialisation, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Specialisation:
+        """Return the specialisation of a call whose numbers of the host travel together."""
+        from pscdsl._src.xla.specialisation import number_groups
+
+        leaves = self.arguments(args, kwargs, specialisation.constants)[0]
+        types = specialisation.program.body.in_types
+        groups = number_groups(leaves, types, specialisation.donate)
+        return dataclasses.replace(specialisation, groups=groups)
 
     def _specialisation_of_call(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], left_out: tuple[str, ...]

@@ -18,7 +18,12 @@ from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES, Aval, without
 from pscdsl._src.xla.runtime.effects import EffectfulExecutable, Effects
-from pscdsl._src.xla.runtime.executable import CompilationFailed, Executable, compile_options
+from pscdsl._src.xla.runtime.executable import (
+    CompilationFailed,
+    Executable,
+    Groups,
+    compile_options,
+)
 from pscdsl._src.xla.runtime.memory import Recipe
 
 if TYPE_CHECKING:
@@ -61,6 +66,42 @@ def _donates(attributes: Any) -> bool:
     return "arg_attrs" in attributes and "jax.buffer_donor" in str(attributes["arg_attrs"])
 
 
+# Modules that take numbers together; see `specialisation`.
+
+
+def with_groups(module: Any, groups: Groups) -> Any:
+    """Return a copy of a module that takes an array for each group of its scalars, after others."""
+    dialect = boot.untyped("mlir.dialects.stablehlo")
+    copy = module.operation.clone()
+    main = c.main(copy)
+    kind = c.mlir.FunctionType(main.attributes["function_type"].value)
+    inputs, block = list(kind.inputs), main.regions[0].blocks[0]
+    packed = {at for group in groups for at in group}
+    with c.context(), c.unknown(), c.mlir.InsertionPoint.at_block_begin(block):
+        together: list[Any] = []
+        for group in groups:
+            element = c.mlir.RankedTensorType(inputs[group[0]]).element_type
+            together.append(c.mlir.RankedTensorType.get([len(group)], element))
+            array = block.add_argument(together[-1], c.unknown())
+            for index, at in enumerate(group):
+                part = dialect.slice(array, [index], [index + 1], [1])
+                scalar = dialect.reshape(inputs[at], part)
+                block.arguments[at].replace_all_uses_with(scalar)
+        rest = [each for at, each in enumerate(inputs) if at not in packed]
+        main.attributes["function_type"] = c.mlir.TypeAttr.get(
+            c.mlir.FunctionType.get([*rest, *together], kind.results)
+        )
+        if "arg_attrs" in main.attributes:
+            known = list(c.mlir.ArrayAttr(main.attributes["arg_attrs"]))
+            left = [each for at, each in enumerate(known) if at not in packed]
+            main.attributes["arg_attrs"] = c.mlir.ArrayAttr.get(
+                [*left, *[c.mlir.DictAttr.get({}) for _ in groups]]
+            )
+        for at in sorted(packed, reverse=True):
+            block.erase_argument(at)
+    return copy
+
+
 def compile_module(
     module: Any,
     *,
@@ -68,6 +109,7 @@ def compile_module(
     options: Mapping[str, Any] | None = None,
     device: Device = CPU,
     effects: Sequence[Effect] = (),
+    groups: Groups = (),
 ) -> Executable:
     """Compile a module for a device; its host calls run the `effects` of its program.
 
@@ -82,6 +124,8 @@ def compile_module(
         loop_bytes = 0
     every = {**exactness.options(module), **(options or {})}
     chosen = compile_options(loop_bytes, every, device)
+    if groups:
+        module = with_groups(module, groups)
     bytecode = c.module_bytecode(module)  # a context of its own: compilation lets other threads run
     here = device.placement
     started = perf_counter()
@@ -93,6 +137,7 @@ def compile_module(
         return EffectfulExecutable(loaded, inputs, outputs, device, heard)
     loaded = here.client.compile_and_load(bytecode, here.devices, chosen)
     made = Executable(loaded, inputs, outputs, device)
+    made.groups = groups
     seconds = perf_counter() - started
     reusing = with_scratch(module, outputs) if device.platform == "cpu" else None
     if reusing is not None:

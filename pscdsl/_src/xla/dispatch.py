@@ -118,7 +118,7 @@ def fast_path(
             None
             if type(leaf) is ArrayImpl or (place not in donated and _is_read(leaf, aval))
             else HostValue(aval, executable.placement)
-            for place, (leaf, aval) in enumerate(zip(used, executable.inputs, strict=True))
+            for place, (leaf, aval) in enumerate(zip(used, executable.taken, strict=True))
         ],
         [],
     )
@@ -357,7 +357,6 @@ class Dispatcher:
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
-        self._has_constants = any(parameter.constant is not ABSENT for parameter in parameters)
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
         self._explain = explain
@@ -454,7 +453,11 @@ class Dispatcher:
                 [True] * len(passed),
                 outputs,
                 result,
-                self.given_away(program),
+                [
+                    place
+                    for place, at in enumerate(executable.single)
+                    if at in self.given_away(program)
+                ],
             )
         return program, result, fast
 
@@ -601,14 +604,13 @@ class Dispatcher:
         return self.entry(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
-        """Return whether a program takes Python's numbers for such arguments, or for defaults."""
-        args, kwargs = bind_arguments(self._parameters, args, kwargs)
-        leaves = binding.flatten(self._dynamic(args, kwargs))[0]
-        has_none = not any(x.__class__ in NUMBERS for x in leaves)
-        if has_none and not self._has_constants:
-            return False
-        program, used = self._find_with_operands(args, kwargs)
-        return program.fills or any(x.__class__ in NUMBERS for x in used)
+        """Return whether a program takes numbers: for such arguments, for defaults, or together."""
+        program, used = self._find_with_operands(*self.bound(args, kwargs))
+        return (
+            program.fills
+            or bool(program.executable.groups)
+            or any(x.__class__ in NUMBERS for x in used)
+        )
 
     def _reported_answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
@@ -642,7 +644,7 @@ class Dispatcher:
         result = program.unflatten(outputs)
         if not self._tells(leaves, used, args, kwargs):
             return result, None, True
-        if program.executable.reuse is not None:
+        if program.executable.reuse is not None or program.executable.groups:
             return result, None, True  # C++ has no arguments but those that it is given
         if self._tree_statics is not None and not all_arrays(leaves):
             if self._tree_statics(args, kwargs):

@@ -75,7 +75,7 @@ def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str 
     device = wanted.device
     # Some of our own options are in a map without an order.
     defaults = compile_options(None, {}, device).SerializeAsString()
-    options = repr((wanted.loop_bytes, sorted(chosen.items())))
+    options = repr((wanted.loop_bytes, sorted(chosen.items()), wanted.groups))
     forms = ",".join(sorted(without()))
     donated = repr(sorted(wanted.donate))
     return (*disk.backend(device), defaults, options, donated, f"without {forms}")
@@ -158,7 +158,7 @@ def _ahead(key: str) -> str:
 def _compile(module: Any, wanted: Specialisation, compiler: Compiler) -> Executable:
     try:
         made: Executable = compiler.compiled(
-            module, wanted.loop_bytes, wanted.device, wanted.effects
+            module, wanted.loop_bytes, wanted.device, wanted.effects, wanted.groups
         )
         return made
     except Exception as error:

@@ -7,10 +7,11 @@ through Python; the plan repeats only what depends on their contents.
 
 from __future__ import annotations
 
+import itertools
 import struct
 import sys
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -106,15 +107,15 @@ class Plan:
         self._classes = [type(values[place]) for place in places]
         packed = {at for group in self._groups for at in group}
         every = range(len(places))
-        self._rest = [at for at in every if at not in packed]
-        """The inputs that are no parts of groups, in the order in which they are passed."""
+        self._rest = program.executable.single
         hosts = [at for at in every if self._classes[at] is np.ndarray]
         numbers = [at for at in every if self._classes[at] not in binding.ARRAYS]
         self._dtypes = {at: values[places[at]].dtype for at in hosts}
         self._hosts, self._numbers = hosts, [at for at in numbers if at not in packed]
-        self._pythons = [at for at in self._numbers if self._classes[at] in NUMBERS]
-        self._can_hold = bool(numbers) and not self._given_away.intersection(numbers)
-        self._eligible = [at for at in hosts if at not in self._given_away]
+        """The arrays of the host, and the numbers that are passed alone."""
+        self._pythons = [at for at in every if self._classes[at] in NUMBERS]
+        self._can_hold = bool(numbers or packed) and not self._given_away.intersection(numbers)
+        self._eligible = [at for at in hosts if at not in self._given_away and at not in packed]
         self._fast, self._alive = in_cpp(dispatcher.name, self._miss)
         self._learning = threading.local()
         self._last: tuple[Sequence[bytes], Mapping[int, bytes]] | None = None
@@ -130,7 +131,7 @@ class Plan:
         """Return the function for leaves; with `held`, one that passes what is held."""
         names: dict[str, Any] = {
             **{"SLOW": SLOW, "MISSING": MISSING, "JAX": JAX, "modules": sys.modules},
-            **{"unwritable": (struct.error, OverflowError), "largest": _LARGEST},
+            **{"unwritable": (struct.error, OverflowError, BufferError, TypeError), "largest": _LARGEST},
             **{"plain_truths": plain_truths, "frombuffer": np.frombuffer, "join": b"".join},
             **{"fast": self._fast, "learned": self._learned, "changed": self._changed},
             **{"consider": self._consider, "wait": self._backoff},
@@ -163,7 +164,7 @@ class Plan:
         made: Callable[[Values], Any] = names["call"]
         return made
 
-    def _joined(self, items: Sequence[str]) -> str:
+    def _joined(self, items: Iterable[str]) -> str:
         return "".join([f"{item}, " for item in items])
 
     def _value(self, at: int) -> str:
@@ -190,33 +191,49 @@ class Plan:
                 names[f"n{at}"], names[f"c{at}"] = held.contents[at]
                 yield f"if {value}.shape != n{at} or {value}.tobytes() != c{at}:"
                 yield " return changed(values)"
-            elif kinds[at] == np.bool_:
+            elif kinds[at] == np.bool_ and at in self._rest:
                 yield f"{value} = plain_truths({value})"
 
     def _writers(self) -> list[Sequence[int]]:
         """Return the numbers that are written together: those of groups, and then single ones."""
-        others = [at for at in self._numbers if at not in self._pythons]
-        return [each for each in (*self._groups, self._pythons, others) if each]
+        return [each for each in (*self._groups, self._numbers) if each]
 
     def _texts(self, names: dict[str, Any]) -> Iterator[str]:
         """Yield the lines that write numbers."""
         for index, inputs in enumerate(self._writers()):
-            values = [self._value(at) for at in inputs]
-            if self._classes[inputs[0]] not in NUMBERS:
-                yield f"t{index} = join(({self._joined(values)}))"
-                continue
-            dtypes = [self._inputs[at].dtype for at in inputs]
-            names[f"pack{index}"] = struct.Struct(
-                "=" + "".join([_FORMATS[dtype.name] for dtype in dtypes])
-            ).pack
+            for at in inputs:
+                if self._classes[at] is ArrayImpl:
+                    names[f"a{at}"], value = self._inputs[at], f"{self._value(at)}.aval"
+                    yield f"if {value}.shape or {value}.dtype != a{at}.dtype:"
+                    yield " return SLOW"
+                elif self._classes[at] is np.ndarray:
+                    yield f"if {self._value(at)}.shape:"
+                    yield " return SLOW"
             parts = [
-                f"{value}.real, {value}.imag" if dtype.kind == "c" else value
-                for value, dtype in zip(values, dtypes, strict=True)
+                self._packed(list(run), names) if in_python else self._joined(map(self._value, run))
+                for in_python, run in itertools.groupby(
+                    inputs, lambda at: self._classes[at] in NUMBERS
+                )
             ]
-            yield f"t{index} = pack{index}({', '.join(parts)})"
-            if any(dtype.name in ("float32", "complex64") for dtype in dtypes):
+            only = len(parts) == 1 and self._classes[inputs[0]] in NUMBERS
+            yield f"t{index} = {parts[0][:-2]}" if only else f"t{index} = join(({''.join(parts)}))"
+            dtypes = {self._inputs[at].dtype.name for at in inputs if at in self._pythons}
+            if not dtypes.isdisjoint(("float32", "complex64")):
                 yield f"if largest in t{index}:"
                 yield " return SLOW"
+
+    def _packed(self, inputs: Sequence[int], names: dict[str, Any]) -> str:
+        """Return the call that writes Python's numbers; see Note [Numbers of Python]."""
+        dtypes = [self._inputs[at].dtype for at in inputs]
+        name = f"pack{inputs[0]}"
+        names[name] = struct.Struct("=" + "".join([_FORMATS[each.name] for each in dtypes])).pack
+        values = [
+            f"{self._value(at)}.real, {self._value(at)}.imag"
+            if dtype.kind == "c"
+            else self._value(at)
+            for at, dtype in zip(inputs, dtypes, strict=True)
+        ]
+        return f"{name}({', '.join(values)}), "
 
     def _passed(self, held: Held | None, names: dict[str, Any]) -> Iterator[str]:
         """Yield the arguments of the function in C++."""

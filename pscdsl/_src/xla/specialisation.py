@@ -6,11 +6,11 @@ store, whose keys are made of it, and the compiler get the same record.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import Signature as PythonSignature
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
 from pscdsl._src.primitives.effects import Effect, effects_of
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES
-from pscdsl.typing.array_types import leaves, paths
+from pscdsl._src.xla.runtime.executable import Groups
+from pscdsl.typing.array_types import ArrayType, leaves, paths
+from pscdsl.typing.dtypes import KEY, DType
 from pscdsl.typing.signatures import ArraySpec, Choice, OptionalSpec, Signature, Spec
 
 Key: TypeAlias = Hashable
@@ -34,9 +36,17 @@ class Compiler(Protocol):
         ...
 
     def compiled(
-        self, module: Any, loop_bytes: int | None, device: Device, effects: Sequence[Effect] = ()
+        self,
+        module: Any,
+        loop_bytes: int | None,
+        device: Device,
+        effects: Sequence[Effect] = (),
+        groups: Groups = (),
     ) -> Any:
-        """Return the executable of a module, with the effects of its program, for a device."""
+        """Return the executable of a module for a device, with the effects of its program.
+
+        It takes each group of inputs as one array.
+        """
         ...
 
 
@@ -55,6 +65,8 @@ class Specialisation:
     number_defaults: tuple[str, ...] = ()
     """The parameters that could be constants."""
     device: Device = CPU
+    groups: Groups = ()
+    """The inputs that are passed together, if no executable is there yet; see `number_groups`."""
     loop_bytes: int | None = LOOP_BYTES
     """The bound of native loops that the target chose for the program at these sizes."""
 
@@ -98,6 +110,27 @@ class Specialisation:
 
     def __str__(self) -> str:
         return self.choice.at(self.sizes)
+
+
+# Numbers that travel together: one array for all numbers of a dtype, which the program takes apart.
+#
+# A transfer takes as long for one number as for many. Which inputs are numbers is known when a
+# program is made for a call. All calls with arguments of its types run this program, also if their
+# numbers are on a device: there is one program, not two.
+
+_FEWEST: Final = 2
+"""The fewest numbers that travel together."""
+
+
+def number_groups(
+    leaves: Sequence[Any], types: Sequence[ArrayType], donate: Collection[int]
+) -> Groups:
+    """Return the leaves that are numbers of the host, those of each dtype together."""
+    found: dict[DType, list[int]] = {}
+    for at, (leaf, type_) in enumerate(zip(leaves, types, strict=True)):
+        if _is_number(leaf) and not type_.shape and type_.dtype is not KEY and at not in donate:
+            found.setdefault(type_.dtype, []).append(at)
+    return tuple([tuple(each) for each in found.values() if len(each) >= _FEWEST])
 
 
 # Numbers that a call leaves to their defaults: constants of the program that it runs.

@@ -13,7 +13,7 @@ from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES
-from pscdsl._src.xla.runtime.executable import Executable, known
+from pscdsl._src.xla.runtime.executable import Executable, Groups, known
 
 # Programs that are compiled for vectors of 128 bits.
 #
@@ -121,8 +121,14 @@ def compiled(
     loop_bytes: int | None = LOOP_BYTES,
     device: Device = CPU,
     effects: Sequence[Effect] = (),
+    groups: Groups = (),
 ) -> Executable:
     """Compile a module with its options."""
     return compile_module(
-        module, loop_bytes=loop_bytes, options=options(module), device=device, effects=effects
+        module,
+        loop_bytes=loop_bytes,
+        options=options(module),
+        device=device,
+        effects=effects,
+        groups=groups,
     )

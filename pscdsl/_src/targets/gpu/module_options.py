@@ -16,7 +16,7 @@ from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.exactness import DISABLED, EXCESS, MOVER, SIMPLIFIER
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.executable import Executable
+from pscdsl._src.xla.runtime.executable import Executable, Groups
 
 DETERMINISTIC: Final = "xla_gpu_deterministic_ops"
 """The option for equal results in every run: no atomic operations in sums, scatters,
@@ -89,12 +89,18 @@ class Accelerators:
         loop_bytes: int | None,
         device: Device,
         effects: Sequence[Effect] = (),
+        groups: Groups = (),
     ) -> Executable:
         """Compile a module for a device, without a bound of native loops, as it has none."""
 
         def compile_with(options: Mapping[str, Any]) -> Executable:
             return compile_module(
-                module, loop_bytes=None, options=options, device=device, effects=effects
+                module,
+                loop_bytes=None,
+                options=options,
+                device=device,
+                effects=effects,
+                groups=groups,
             )
 
         return compiled_by(compile_with, module, self._platform)

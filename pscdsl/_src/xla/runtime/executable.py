@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
@@ -70,6 +71,8 @@ def _takes(options: Mapping[str, Any], device: Device) -> bool:
 # Compiled programs: how they are loaded, and run.
 
 
+Groups: TypeAlias = tuple[tuple[int, ...], ...]
+"""Inputs, by index, that are passed together, each in one array."""
 Source: TypeAlias = Literal["compiled", "disk"]
 """The origin of an executable."""
 
@@ -98,7 +101,7 @@ class Executable:
         """The placement of its arguments and results."""
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
-        self.groups: tuple[tuple[int, ...], ...] = ()
+        self.groups: Groups = ()
         """The inputs that are passed together, in one array for each group, after the others."""
         self.entry = ""
         """The entry on disk that holds it, if there is one."""
@@ -112,6 +115,18 @@ class Executable:
         self.reuse: Reuse | None = None
         """The function that calls that executable if memory is available."""
         self._handlers = [boot.result_handler(aval, self.placement.sharding) for aval in outputs]
+
+    @property
+    def single(self) -> tuple[int, ...]:
+        """The inputs that are in no group, in the order in which the program takes them."""
+        packed = {at for group in self.groups for at in group}
+        return tuple([at for at in range(len(self.inputs)) if at not in packed])
+
+    @property
+    def taken(self) -> tuple[Aval, ...]:
+        """The types of the arrays that the program takes."""
+        together = [Aval((len(each),), self.inputs[each[0]].dtype) for each in self.groups]
+        return (*[self.inputs[at] for at in self.single], *together)
 
     def execute(self, buffers: Sequence[Any]) -> list[Any]:
         """Start the program on device arrays; the results may still be being computed."""
@@ -130,9 +145,13 @@ class Executable:
         if len(leaves) != len(self.inputs):
             raise ValueError(f"{len(leaves)} arguments for {len(self.inputs)} parameters")
         here = self.placement
-        return self.execute(
-            [transfer(leaf, aval, here) for leaf, aval in zip(leaves, self.inputs, strict=True)]
-        )
+        every = [
+            transfer(leaf, aval, here) for leaf, aval in zip(leaves, self.inputs, strict=True)
+        ]
+        if self.groups:
+            together = [np.array([contents(every[at]) for at in each]) for each in self.groups]
+            every = [*[every[at] for at in self.single], *map(here.put, together)]
+        return self.execute(every)
 
     def text(self) -> str:
         """Return the optimised program, in XLA's text form."""
@@ -149,7 +168,7 @@ class Executable:
     def serialize(self) -> bytes:
         """Return the compiled code, for the same jaxlib on the same kind of machine."""
         blob: bytes = self.loaded.serialize()
-        return blob
+        return blob + _written(self.groups) if self.groups else blob
 
 
 def text_of(compiled: Any) -> str:
@@ -195,10 +214,32 @@ def load_executable(
     """Load an executable from its serialised code; raise jaxlib's JaxRuntimeError if damaged."""
     if lapack.PREFIX.encode() in blob:
         boot.lapack()
+    blob, groups = _split(blob)
     here = device.placement
     options = compile_options(None, {}, device)
     loaded = here.client.deserialize_executable(blob, here.devices, options)
-    return Executable(loaded, inputs, outputs, device)
+    executable = Executable(loaded, inputs, outputs, device)
+    executable.groups = groups
+    return executable
+
+
+_MARK: Final = b"groups of inputs"
+"""The end of code whose groups are written after it, in front of their length in 4 bytes."""
+
+
+def _written(groups: Groups) -> bytes:
+    text = repr(groups).encode()
+    return text + len(text).to_bytes(4, "little") + _MARK
+
+
+def _split(blob: bytes) -> tuple[bytes, Groups]:
+    """Return compiled code and its groups, as `_written` wrote them."""
+    if not blob.endswith(_MARK):
+        return blob, ()
+    end = len(blob) - len(_MARK) - 4
+    start = end - int.from_bytes(blob[end : end + 4], "little")
+    groups: Groups = ast.literal_eval(blob[start:end].decode())
+    return blob[:start], groups
 
 
 def compile_options(
