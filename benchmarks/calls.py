@@ -100,10 +100,19 @@ def _from_numpy(side: Any) -> Iterator[Call]:
     yield Call("tuple of 10, others each time, NumPy", 10, _turning(side.arrays, tens))
     large = [[np.full((64, 64), k, np.float32)] for k in range(KINDS)]
     yield Call("16 KiB, others each time, NumPy", 4, _turning(side.large, large))
-    huge = [[np.full((512, 512), k, np.float32)] for k in range(KINDS)]
-    yield Call("1 MiB, others each time, NumPy", 400, _turning(side.large, huge))
+    for offset, where in ((0, "aligned"), (16, "not aligned")):
+        huge = [[_huge(k, offset)] for k in range(KINDS)]
+        yield Call(f"1 MiB, {where}, others each time, NumPy", 20, _turning(side.large, huge))
     target = np.zeros(8, np.float32)
     yield Call("a declared write, NumPy", 2, partial(side.written, target, arrays[0][0]))
+
+
+def _huge(value: int, offset: int) -> Any:
+    """An array of 1 MiB that begins so many bytes after a multiple of 64."""
+    count = 1 << 18
+    room = np.full(4 * count + 128, value, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    return room[start : start + 4 * count].view(np.int32).reshape(512, 512).view(np.float32)
 
 
 def _counting(function: Any, x: Any) -> Callable[[], Any]:

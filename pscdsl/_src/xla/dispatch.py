@@ -32,7 +32,7 @@ from pscdsl._src.xla.binding import (
 )
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.interrupts import watch
-from pscdsl._src.xla.plans import Plans
+from pscdsl._src.xla.plans import READ_BYTES, Plans
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, calls_wait
 from pscdsl._src.xla.runtime.devices import COPYING, Placement, prepare, to_numpy
@@ -66,14 +66,12 @@ class Stale(ValueError):
 # For a value that is no device array, C++ asks Python for the transfer if the program names a
 # layout for it. We name one for exactly these: no real layout, but the data for the transfer. Small
 # NumPy arrays need none where calls wait: C++ uses their memory, or copies it immediately, and has
-# read it when the program has run. Larger ones it may copy in another thread: then the program does
-# not run in the calling thread, and the caller gets the array back too early. Two things can go
+# read it when the program has run. Larger ones it may copy in another thread, unless they are aligned
+# for XLA: then the program does not run in the calling thread, and the caller gets the array back
+# too early. Plans copy those that are not. Two things can go
 # wrong, both end in Stale and then in Python: C++ may take one dtype for another (a jax in the
 # process has 64-bit types off: f64 reads as f32), and arrays that a jax made without committing
 # them to a device look like host values, and then are asked for their layout.
-
-READ_BYTES: Final = 1 << 16
-"""Below, arrays are copied by the calling thread; 100 KiB is XLA:CPU's own limit for that."""
 
 
 class HostValue:
@@ -97,10 +95,12 @@ def fast_path(
     outputs: list[Any],
     result: Any,
     donated: Collection[int] = (),
+    aligned: Collection[int] = (),
 ) -> FastPath | None:
     """Return a path without Python for results made of arrays, containers and static values.
 
-    C++ reads small NumPy arrays in place, except those whose indices are in `donated`.
+    C++ reads NumPy arrays in place, if they are small or their indices are in `aligned`, except
+    those whose indices are in `donated`.
     """
     structure = binding.result_structure(result, outputs)
     if structure is None or executable.has_effects:
@@ -116,7 +116,8 @@ def fast_path(
         is_used,
         [
             None
-            if type(leaf) is ArrayImpl or (place not in donated and _is_read(leaf, aval))
+            if type(leaf) is ArrayImpl
+            or (place not in donated and _is_read(leaf, aval, is_aligned=place in aligned))
             else HostValue(aval, executable.placement)
             for place, (leaf, aval) in enumerate(zip(used, executable.taken, strict=True))
         ],
@@ -124,13 +125,13 @@ def fast_path(
     )
 
 
-def _is_read(leaf: Any, aval: Aval) -> bool:
+def _is_read(leaf: Any, aval: Aval, *, is_aligned: bool) -> bool:
     """Return whether C++ has finished with a value of NumPy's when the call returns."""
     return (
         is_native(leaf)
         and leaf.dtype == aval.dtype
         and leaf.dtype in dtypes()
-        and leaf.nbytes < READ_BYTES
+        and (leaf.nbytes < READ_BYTES or is_aligned)
         and calls_wait()
     )
 
@@ -357,11 +358,13 @@ class Dispatcher:
         self._static_argnums = frozenset(static_argnums)
         self._static_argnames = frozenset(static_argnames)
         self._parameters = tuple(parameters)
+        self._has_constants = any(parameter.constant is not ABSENT for parameter in parameters)
         self._inner_statics = inner_statics
         self._tree_statics = tree_statics
         self._explain = explain
         # At the end of a process nothing can be imported that would explain an error.
-        self._final: tuple[type[Exception], ...] = (ShutdownError, *final)
+        self.final: tuple[type[Exception], ...] = (ShutdownError, *final)
+        """The errors that reach the caller unchanged."""
         self._donated = frozenset(donated)
         self._programs: dict[Hashable, BoundExecutable] = {}
         self._locks: dict[Hashable, RLock] = {}
@@ -435,7 +438,7 @@ class Dispatcher:
         return bind_arguments(self._parameters, args, kwargs)
 
     def planned_answer(
-        self, args: Args, kwargs: Kwargs, passed: Sequence[Any]
+        self, args: Args, kwargs: Kwargs, passed: Sequence[Any], aligned: Collection[int]
     ) -> tuple[BoundExecutable, Any, FastPath | None]:
         """Return the program, the result and the fast path of a call with `passed` for C++."""
         program, used = self._find_with_operands(*self.bound(args, kwargs))
@@ -458,6 +461,7 @@ class Dispatcher:
                     for place, at in enumerate(executable.single)
                     if at in self.given_away(program)
                 ],
+                aligned,
             )
         return program, result, fast
 
@@ -480,7 +484,7 @@ class Dispatcher:
             try:
                 return self._direct(*args, **kwargs)
             except ValueError as error:
-                return self._recover(error, args, kwargs)
+                return self.recover(error, args, kwargs)
         except Exception as error:
             error.__traceback__ = shown(error)
             raise
@@ -493,10 +497,10 @@ class Dispatcher:
                 if known is None:
                     return self._in_python(*args, **kwargs)
                 result = self._assisting(*known[0], **known[1])
-            except self._final:
+            except self.final:
                 raise
             except (ValueError, RuntimeError) as error:  # Stale is one
-                result = self._recover(error, args, kwargs)
+                result = self.recover(error, args, kwargs)
             if self._donated:
                 forget_donated((args, kwargs))
             return result
@@ -521,7 +525,7 @@ class Dispatcher:
     def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         return self.find(args, kwargs).call(args, kwargs)
 
-    def _recover(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
+    def recover(self, error: ValueError | RuntimeError, args: Args, kwargs: Kwargs) -> Any:
         """Return the result of a call that failed in C++; raise the error if Python cannot help."""
         if self._explain is not None:
             self._explain(error, args, kwargs)
@@ -604,13 +608,14 @@ class Dispatcher:
         return self.entry(*args, **kwargs), None, True
 
     def _numbers(self, args: Args, kwargs: Kwargs) -> bool:
-        """Return whether a program takes numbers: for such arguments, for defaults, or together."""
-        program, used = self._find_with_operands(*self.bound(args, kwargs))
-        return (
-            program.fills
-            or bool(program.executable.groups)
-            or any(x.__class__ in NUMBERS for x in used)
-        )
+        """Return whether a program takes Python's numbers for such arguments, or for defaults."""
+        args, kwargs = self.bound(args, kwargs)
+        leaves = binding.flatten(self._dynamic(args, kwargs))[0]
+        has_none = not any(x.__class__ in NUMBERS for x in leaves)
+        if has_none and not self._has_constants:
+            return False
+        program, used = self._find_with_operands(args, kwargs)
+        return program.fills or any(x.__class__ in NUMBERS for x in used)
 
     def _reported_answer(
         self, args: Args, kwargs: Kwargs, leaves: Sequence[Any], *, by_name: bool = False
@@ -618,10 +623,10 @@ class Dispatcher:
         """Return `_answer`'s result, with errors in the form for the caller."""
         try:
             return self._answer(args, kwargs, leaves, by_name=by_name)
-        except self._final:
+        except self.final:
             raise
         except (ValueError, RuntimeError) as error:
-            return self._recover(error, args, kwargs), None, True
+            return self.recover(error, args, kwargs), None, True
 
     @public
     def _miss_assisted(self, *args: Any, **kwargs: Any) -> MissResult:
@@ -644,7 +649,10 @@ class Dispatcher:
         result = program.unflatten(outputs)
         if not self._tells(leaves, used, args, kwargs):
             return result, None, True
-        if program.executable.reuse is not None or program.executable.groups:
+        if program.executable.groups:
+            self._enter(self._planned)
+            return result, None, True
+        if program.executable.reuse is not None:
             return result, None, True  # C++ has no arguments but those that it is given
         if self._tree_statics is not None and not all_arrays(leaves):
             if self._tree_statics(args, kwargs):

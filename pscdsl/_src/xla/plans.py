@@ -20,8 +20,8 @@ from pscdsl._src.ir.numpy_dtypes import NUMPY
 from pscdsl._src.support.tracebacks import shown
 from pscdsl._src.xla import binding
 from pscdsl._src.xla.binding import NARROW, NUMBERS, Args, Kwargs, bind_arguments
-from pscdsl._src.xla.runtime.boot import JAX, ArrayImpl, Aval
-from pscdsl._src.xla.runtime.devices import Placement, plain_truths
+from pscdsl._src.xla.runtime.boot import JAX, ArrayImpl, Aval, calls_wait
+from pscdsl._src.xla.runtime.devices import is_aligned, plain_truths
 
 if TYPE_CHECKING:
     from pscdsl._src.xla.dispatch import BoundExecutable, Dispatcher, MissResult
@@ -55,6 +55,8 @@ HELD_BYTES: Final = 1 << 12
 """The size of the largest arrays that are held."""
 HELD_IN_ALL: Final = 1 << 16
 """The most bytes that a plan holds."""
+READ_BYTES: Final = 1 << 16
+"""Below, arrays are copied by the calling thread; 100 KiB is XLA:CPU's own limit for that."""
 _FIRST_WAIT: Final = 2
 _LONGEST_WAIT: Final = 256
 _LONGEST_CHAIN: Final = 8
@@ -102,6 +104,8 @@ class Plan:
         self._given_away = frozenset(dispatcher.given_away(program))
         self._inputs, self._groups = program.executable.inputs, program.executable.groups
         self._places = tuple(places)
+        self._large = self._large_among(values)
+        """The arrays that are copied here, unless C++ finds them aligned."""
         self._count = len(values)
         self._statics = {at: each for at, each in enumerate(values) if at not in self._places}
         self._classes = [type(values[place]) for place in places]
@@ -125,14 +129,34 @@ class Plan:
         self.call = self._plain
         """The call of the program for the leaves of arguments; SLOW if they do not fit."""
 
+    def _large_among(self, values: Values) -> list[int]:
+        """Return the large arrays of the host that the program only reads."""
+        return [
+            at
+            for at, place in enumerate(self._places)
+            if type(values[place]) is np.ndarray
+            and values[place].nbytes >= READ_BYTES
+            and at not in self._given_away
+            and calls_wait()
+        ]
+
     # The generated functions.
 
     def _made_call(self, held: Held | None) -> Callable[[Values], Any]:
         """Return the function for leaves; with `held`, one that passes what is held."""
         names: dict[str, Any] = {
             **{"SLOW": SLOW, "MISSING": MISSING, "JAX": JAX, "modules": sys.modules},
-            **{"unwritable": (struct.error, OverflowError, BufferError, TypeError), "largest": _LARGEST},
-            **{"plain_truths": plain_truths, "frombuffer": np.frombuffer, "join": b"".join},
+            **{
+                "unwritable": (struct.error, OverflowError, BufferError, TypeError),
+                "largest": _LARGEST,
+            },
+            **{
+                "plain_truths": plain_truths,
+                "is_aligned": is_aligned,
+                "copied": self._dispatcher.placement.put,
+                "frombuffer": np.frombuffer,
+                "join": b"".join,
+            },
             **{"fast": self._fast, "learned": self._learned, "changed": self._changed},
             **{"consider": self._consider, "wait": self._backoff},
         }
@@ -178,9 +202,7 @@ class Plan:
             yield from (f"if v{place} != s{place}:", " return SLOW")
         kinds = [aval.dtype for aval in self._inputs]
         if any(
-            kinds[at] not in NARROW
-            for at, cls in enumerate(self._classes)
-            if cls is not ArrayImpl
+            kinds[at] not in NARROW for at, cls in enumerate(self._classes) if cls is not ArrayImpl
         ):
             yield from ("if JAX in modules:", " return SLOW")
         for at in self._hosts:
@@ -193,6 +215,9 @@ class Plan:
                 yield " return changed(values)"
             elif kinds[at] == np.bool_ and at in self._rest:
                 yield f"{value} = plain_truths({value})"
+            if at in self._large:
+                yield f"if not is_aligned({value}):"
+                yield f" {value} = copied({value})"
 
     def _writers(self) -> list[Sequence[int]]:
         """Return the numbers that are written together: those of groups, and then single ones."""
@@ -269,13 +294,16 @@ class Plan:
         if values is None:
             return MISSING, None, True
         self._learning.values = None
-        program, result, fast = self._dispatcher.planned_answer(*self._rebuild(values), args)
+        program, result, fast = self._dispatcher.planned_answer(
+            *self._rebuild(values), args, [self._rest.index(at) for at in self._large]
+        )
         mine = program.executable
         fits = mine.groups == self._groups and all(
             mine.inputs[at].dtype == self._inputs[at].dtype
             for at, cls in enumerate(self._classes)
             if cls is not ArrayImpl
         )
+        fits = fits and {*self._large_among(values)} <= {*self._large}
         if fast is None or not fits or self._given_away != {*self._dispatcher.given_away(program)}:
             self.is_retired = True
             self._enter(self)
@@ -342,28 +370,31 @@ class Plans:
 
     def _made_entry(self) -> Callable[..., Any]:
         chains, flatten, slow = self._chains, binding.registry.flatten, self._planning
+        final, recover = self._dispatcher.final, self._dispatcher.recover
 
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
-                if kwargs:
-                    args_, names = (*args, *kwargs.values()), (len(args), *kwargs)
-                    chain = chains.get((names, *map(type, args_)), ())
-                    if chain is None:
-                        values, structure = flatten(args_)
-                        chain = chains.get((names, structure, *map(type, values)), ())
-                    else:
-                        values = args_
-                else:
-                    chain = chains.get(tuple(map(type, args)), ())
-                    if chain is None:
-                        values, structure = flatten(args)
-                        chain = chains.get((structure, *map(type, values)), ())
+                try:
+                    if kwargs:
+                        values, names = (*args, *kwargs.values()), (len(args), *kwargs)
+                        chain = chains.get((names, *map(type, values)), ())
+                        if chain is None:
+                            values, structure = flatten(values)
+                            chain = chains.get((names, structure, *map(type, values)), ())
                     else:
                         values = args
-                for planned in chain:
-                    result = planned(values)
-                    if result is not SLOW:
-                        return result
+                        chain = chains.get(tuple(map(type, args)), ())
+                        if chain is None:
+                            values, structure = flatten(args)
+                            chain = chains.get((structure, *map(type, values)), ())
+                    for planned in chain:
+                        result = planned(values)
+                        if result is not SLOW:
+                            return result
+                except final:
+                    raise
+                except (ValueError, RuntimeError) as error:
+                    return recover(error, args, kwargs)
                 return slow(args, kwargs)
             except Exception as error:
                 error.__traceback__ = shown(error)
@@ -409,8 +440,7 @@ class Plans:
             return
         inputs = program.executable.inputs
         if not all(
-            _can_be_planned(values[place], aval)
-            for place, aval in zip(places, inputs, strict=True)
+            _can_be_planned(values[place], aval) for place, aval in zip(places, inputs, strict=True)
         ):
             return
         if any(at not in places and type(each) not in _STATIC for at, each in enumerate(values)):

@@ -345,6 +345,11 @@ _CLIENTS: Final[Mapping[str, Callable[[], Any]]] = {
 """The functions that make the clients of platforms, once in a process."""
 
 
+def is_aligned(array: NDArray) -> bool:
+    """Return whether XLA can read the memory of an array as it is."""
+    return array.flags.c_contiguous and not array.__array_interface__["data"][0] % ALIGNMENT
+
+
 SMALL: Final = 1 << 11
 """The most bytes that are faster examined as `bytes`."""
 

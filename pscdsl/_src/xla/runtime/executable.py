@@ -145,9 +145,7 @@ class Executable:
         if len(leaves) != len(self.inputs):
             raise ValueError(f"{len(leaves)} arguments for {len(self.inputs)} parameters")
         here = self.placement
-        every = [
-            transfer(leaf, aval, here) for leaf, aval in zip(leaves, self.inputs, strict=True)
-        ]
+        every = [transfer(leaf, aval, here) for leaf, aval in zip(leaves, self.inputs, strict=True)]
         if self.groups:
             together = [np.array([contents(every[at]) for at in each]) for each in self.groups]
             every = [*[every[at] for at in self.single], *map(here.put, together)]
