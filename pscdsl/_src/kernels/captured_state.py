@@ -28,10 +28,13 @@ from pscdsl._src.frontend.modules.traces import (
     shown_event,
     stands_outside,
 )
+from pscdsl._src.support.generated import generated
 from pscdsl._src.support.tracebacks import public, shown
 from pscdsl.typing.diagnostics import Failure
 
 _CODE: Final = attrgetter(*CODE_PARTS)
+_FEW: Final = 8
+"""The most values that are compared one by one."""
 _CELL: Final = attrgetter("cell_contents", "cell_contents")
 
 
@@ -109,43 +112,59 @@ class Watch:
         """Return an entry that is entered only if all is unchanged; `named` returns the name."""
         if not self:
             return entry
-        parts = tuple([(part.get, part.owner) for part in self._parts])
-        found = [each for part in self._parts for each in part.found]
-        absent = tuple([each[:3] for each in self._absent])
-        containers = tuple(self._containers)
-        lengths = [*map(len, containers)]
-        arrays = [each.lock.array for each in self._arrays]
-        layouts = [each.layout for each in self._arrays]
-        compared = [each.lock.array for each in self._compared]
-        contents = [each.content for each in self._compared]
-        same, layout, content, require_same = is_, LAYOUT, CONTENT, self.require_same
+        names: dict[str, Any] = {
+            **{"all_of": all, "map_of": map, "same": is_, "layout": LAYOUT, "content": CONTENT},
+            **{"require_same": self.require_same, "named": named, "entry": entry, "shown": shown},
+            "absent": (LookupError, AttributeError, ValueError, RuntimeError),
+        }
+        conditions = list(self._conditions(names))
+        source = "\n ".join(
+            (
+                "def call(*args, **kwargs):",
+                "try:",
+                " changed = (",
+                *[f"  {condition} or" for condition in conditions],
+                "  False)",
+                "except absent:",  # it is not there now
+                " changed = True",
+                "try:",
+                " if changed:",
+                "  require_same(named)",
+                " return entry(*args, **kwargs)",
+                "except Exception as error:",
+                " error.__traceback__ = shown(error)",
+                " raise",
+            )
+        )
+        return generated(source, names, __file__)
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                now: list[Any] = []
-                for get, owner in parts:
-                    now += get(owner)
-                changed = len(now) != len(found) or not all(map(same, now, found))
-                for is_disjoint, namespace, size in absent:
-                    if len(namespace) != size and not is_disjoint(namespace):
-                        changed = True
-                if containers and [*map(len, containers)] != lengths:
-                    changed = True
-                if arrays and (
-                    [*map(layout, arrays)] != layouts or [*map(content, compared)] != contents
-                ):
-                    changed = True
-            except (LookupError, AttributeError, ValueError, RuntimeError):  # it is not there now
-                changed = True
-            try:
-                if changed:
-                    require_same(named)
-                return entry(*args, **kwargs)
-            except Exception as error:
-                error.__traceback__ = shown(error)
-                raise
-
-        return call
+    def _conditions(self, names: dict[str, Any]) -> Iterator[str]:
+        """Yield the conditions of a change, which look up the names that are entered."""
+        for at, part in enumerate(self._parts):
+            names[f"get{at}"], names[f"owner{at}"] = part.get, part.owner
+            names[f"found{at}"] = found = tuple(part.found)
+            look_up = f"get{at}(owner{at})"
+            if not isinstance(part.get, attrgetter | itemgetter):
+                yield f"len(now := [*{look_up}]) != {len(found)}"
+                yield f"not all_of(map_of(same, now, found{at}))"
+            elif len(found) > _FEW:
+                yield f"not all_of(map_of(same, {look_up}, found{at}))"
+            else:
+                for index, value in enumerate(found):
+                    names[f"found{at}_{index}"] = value
+                    yield f"{'now' if index else f'(now := {look_up})'}[{index}] is not found{at}_{index}"
+        for at, each in enumerate(self._absent):
+            names[f"space{at}"], names[f"disjoint{at}"] = each.namespace, each.is_disjoint
+            yield f"(len(space{at}) != {each.size} and not disjoint{at}(space{at}))"
+        for at, box in enumerate(self._containers):
+            names[f"box{at}"] = box
+            yield f"len(box{at}) != {len(box)}"
+        for at, array in enumerate(self._arrays):
+            names[f"array{at}"], names[f"layout{at}"] = array.lock.array, array.layout
+            yield f"layout(array{at}) != layout{at}"
+        for at, array in enumerate(self._compared):
+            names[f"text{at}"], names[f"content{at}"] = array.lock.array, array.content
+            yield f"content(text{at}) != content{at}"
 
     def arrays(self) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the NumPy arrays that were captured, also in tuples, lists, dicts and records."""

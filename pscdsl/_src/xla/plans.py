@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import NUMPY
+from pscdsl._src.support.generated import generated
 from pscdsl._src.support.tracebacks import shown
 from pscdsl._src.xla import binding
 from pscdsl._src.xla.binding import NARROW, NUMBERS, Args, Kwargs, bind_arguments
@@ -184,9 +185,7 @@ class Plan:
                 value = self._value(at)
                 lines += [f"if {value}.is_deleted():", f" {value}.delete()"]
         source = "\n ".join(["def call(values):", *lines, "return result"])
-        exec(compile(source, __file__, "exec"), names)  # noqa: S102
-        made: Callable[[Values], Any] = names["call"]
-        return made
+        return generated(source, names, __file__)
 
     def _joined(self, items: Iterable[str]) -> str:
         return "".join([f"{item}, " for item in items])
