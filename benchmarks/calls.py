@@ -83,7 +83,7 @@ def _numbers(side: Any, x: Any) -> Iterator[Call]:
     records = [[x, side.Settings(*each[:6])] for each in others]
     yield Call("a record of 6 floats", 7, partial(side.settings, *records[0]))
     yield Call("a record of 6 floats, others each time", 7, _turning(side.settings, records))
-    yield Call("a dict of 4 floats", 4, partial(side.factors, dict(zip("abcd", others[0][:4]))))
+    yield Call("a dict of 4 floats", 4, partial(side.factors, dict.fromkeys("abcd", 0.5)))
     yield Call("two truth values and an int", 3, partial(side.chosen, x, True, False, 3))
     yield Call("a complex number", 1, partial(side.turned, 1 + 2j))
     yield Call("an array without axes, NumPy", 1, partial(side.scaled_by, x, np.array(2, "f4")))

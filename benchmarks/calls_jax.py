@@ -21,7 +21,7 @@ class Pair:
     w: Any
     b: Any
 
-    @jax.jit
+    @jax.jit  # type: ignore[untyped-decorator]
     def apply(self, x: Any) -> Any:
         """A method of the two and an array."""
         return self.w * x + self.b

@@ -199,10 +199,10 @@ def numbers(
     i: f32,
     j: f32,
     k: f32,
-    l: f32,
+    m: f32,
 ) -> f32:
     """A sum of numbers."""
-    return a + b + c + d + e + f + g + h + i + j + k + l
+    return a + b + c + d + e + f + g + h + i + j + k + m
 
 
 @psc.kernel
@@ -218,10 +218,10 @@ def device_numbers(
     i: f32,
     j: f32,
     k: f32,
-    l: f32,
+    m: f32,
 ) -> f32:
     """The same, of scalars on the device."""
-    return a + b + c + d + e + f + g + h + i + j + k + l
+    return a + b + c + d + e + f + g + h + i + j + k + m
 
 
 @psc.kernel
@@ -237,10 +237,10 @@ def integers(
     i: i32,
     j: i32,
     k: i32,
-    l: i32,
+    m: i32,
 ) -> i32:
     """A sum of whole numbers."""
-    return a + b + c + d + e + f + g + h + i + j + k + l
+    return a + b + c + d + e + f + g + h + i + j + k + m
 
 
 class Settings(psc.Record):

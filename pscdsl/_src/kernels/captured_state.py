@@ -152,7 +152,8 @@ class Watch:
             else:
                 for index, value in enumerate(found):
                     names[f"found{at}_{index}"] = value
-                    yield f"{'now' if index else f'(now := {look_up})'}[{index}] is not found{at}_{index}"
+                    now = "now" if index else f"(now := {look_up})"
+                    yield f"{now}[{index}] is not found{at}_{index}"
         for at, each in enumerate(self._absent):
             names[f"space{at}"], names[f"disjoint{at}"] = each.namespace, each.is_disjoint
             yield f"(len(space{at}) != {each.size} and not disjoint{at}(space{at}))"

@@ -36,18 +36,24 @@ class WritingCalls:
         self._name = functional.name
         parameters = functional.python_signature.parameters
         self._writes = [name for name in parameters if name in writes]
+        is_plain = all(each.kind is not each.KEYWORD_ONLY for each in parameters.values())
+        self._parameters = tuple(parameters) if is_plain else ()
+        """All parameters, if all may be given by position."""
         self._captured: tuple[object, Sequence[NDArray]] = (None, ())
 
     @public
     def entry(self, *args: Any, **kwargs: Any) -> Any:
         """Return the result of a call; if that fails, an ArgumentError, without any write."""
         functional = self._functional
-        given = functional.bound(args, kwargs)
+        if kwargs or len(args) != len(self._parameters):
+            given: Mapping[str, Any] = functional.bound(args, kwargs)
+        else:
+            given = dict(zip(self._parameters, args, strict=True))
         targets = {name: self._target(name, given[name]) for name in self._writes}
         found = functional(*args, **kwargs)
         result, contents = split(found, len(targets))
         self._refuse_overlap(targets, given)
-        for leaf in flatten(result)[0]:
+        for leaf in () if result is None else flatten(result)[0]:
             if type(leaf) is ArrayImpl:
                 leaf.block_until_ready()
         pairs = [
@@ -55,8 +61,9 @@ class WritingCalls:
             for target, content in zip(targets.values(), contents, strict=True)
         ]
         for (name, target), (_, content) in zip(targets.items(), pairs, strict=True):
-            if target.shape != content.shape or not np.can_cast(
-                content.dtype, target.dtype, "equiv"
+            if target.shape != content.shape or (
+                target.dtype is not content.dtype
+                and not np.can_cast(content.dtype, target.dtype, "equiv")
             ):
                 raise ArgumentError(f"{self._about(name)} was changed while the call ran")
             self._require_writeable(name, target)
@@ -78,7 +85,7 @@ class WritingCalls:
             )
         target: NDArray = value
         self._require_writeable(name, target)
-        if not _is_everywhere_apart(target):
+        if not target.flags.c_contiguous and not _is_everywhere_apart(target):
             raise ArgumentError(f"{about} has elements that share memory: pass a copy")
         return target
 
@@ -92,7 +99,7 @@ class WritingCalls:
             for other, value in given.items():
                 if other == name:
                     continue
-                for leaf in flatten(value)[0]:
+                for leaf in (value,) if type(value) is np.ndarray else flatten(value)[0]:
                     if _may_overlap(target, leaf):
                         raise ArgumentError(
                             f"{self._about(name)} may share memory with argument `{other}`: "
@@ -127,16 +134,21 @@ def _is_everywhere_apart(array: NDArray) -> bool:
 
 def _may_overlap(target: NDArray, value: Any) -> bool:
     """Return whether a value may hold memory of an array."""
-    for array in _memory(value):
-        if array is None:
-            return True
-        if np.may_share_memory(target, array):
-            try:
-                if _SHARES(target, array, max_work=MOST_WORK):
-                    return True
-            except np.exceptions.TooHardError:
-                return True
-    return False
+    if type(value) is np.ndarray:
+        return np.may_share_memory(target, value) and _overlap(target, value)
+    return any(
+        array is None or (np.may_share_memory(target, array) and _overlap(target, array))
+        for array in _memory(value)
+    )
+
+
+def _overlap(target: NDArray, array: NDArray) -> bool:
+    """Return whether arrays whose bounds overlap share elements, or may."""
+    try:
+        shares: bool = _SHARES(target, array, max_work=MOST_WORK)
+    except np.exceptions.TooHardError:
+        return True
+    return shares
 
 
 def _memory(value: Any) -> Iterator[NDArray | None]:

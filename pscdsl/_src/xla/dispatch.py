@@ -66,12 +66,12 @@ class Stale(ValueError):
 # For a value that is no device array, C++ asks Python for the transfer if the program names a
 # layout for it. We name one for exactly these: no real layout, but the data for the transfer. Small
 # NumPy arrays need none where calls wait: C++ uses their memory, or copies it immediately, and has
-# read it when the program has run. Larger ones it may copy in another thread, unless they are aligned
-# for XLA: then the program does not run in the calling thread, and the caller gets the array back
-# too early. Plans copy those that are not. Two things can go
-# wrong, both end in Stale and then in Python: C++ may take one dtype for another (a jax in the
-# process has 64-bit types off: f64 reads as f32), and arrays that a jax made without committing
-# them to a device look like host values, and then are asked for their layout.
+# read it when the program has run. Larger ones it may copy in another thread: then the program does
+# not run in the calling thread, and the caller gets the array back too early. It uses their memory
+# if they are aligned for XLA; plans copy others. Two things can go wrong, both end in Stale and
+# then in Python: C++ may take one dtype for another (a jax in the process has 64-bit types off: f64
+# reads as f32), and arrays that a jax made without committing them to a device look like host
+# values, and then are asked for their layout.
 
 
 class HostValue:

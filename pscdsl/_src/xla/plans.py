@@ -20,7 +20,7 @@ from pscdsl._src.ir.numpy_dtypes import NUMPY
 from pscdsl._src.support.generated import generated
 from pscdsl._src.support.tracebacks import shown
 from pscdsl._src.xla import binding
-from pscdsl._src.xla.binding import NARROW, NUMBERS, Args, Kwargs, bind_arguments
+from pscdsl._src.xla.binding import NARROW, NUMBERS, Args, Kwargs
 from pscdsl._src.xla.runtime.boot import JAX, ArrayImpl, Aval, calls_wait
 from pscdsl._src.xla.runtime.devices import is_aligned, plain_truths
 
@@ -37,16 +37,17 @@ MISSING: Final = object()
 
 # Note [Numbers of Python]
 # `struct` writes numbers in the wanted dtype, rounds as NumPy does, and refuses what the dtype
-# cannot hold. It accepts one kind of numbers that we refuse: those above the largest float that
-# are rounded down to it. A text with the bits of the largest float goes through Python.
+# cannot hold, as the way through Python does.
 
 _FORMATS: Final[Mapping[str, str]] = {
     **{"bool": "?", "float32": "f", "float64": "d", "complex64": "ff", "complex128": "dd"},
     **{f"int{bits}": code for bits, code in zip((8, 16, 32, 64), "bhiq", strict=True)},
     **{f"uint{bits}": code for bits, code in zip((8, 16, 32, 64), "BHIQ", strict=True)},
 }
-_LARGEST: Final = b"\xff\xff\x7f"
-"""The bytes that the largest numbers of f32, of both signs, have in common."""
+_OWN: Final[Mapping[type[Any], np.dtype[Any]]] = {
+    cls: np.dtype(cls) for cls in (bool, int, float, complex)
+}
+"""The dtypes that C++ makes of Python's numbers; see `boot`."""
 _STATIC: Final = frozenset((bool, int, str))
 """Classes of static values for which equality tells programs apart, if the class is known."""
 _LEAVES: Final = frozenset((ArrayImpl, np.ndarray, str, *NUMBERS))
@@ -149,7 +150,6 @@ class Plan:
             **{"SLOW": SLOW, "MISSING": MISSING, "JAX": JAX, "modules": sys.modules},
             **{
                 "unwritable": (struct.error, OverflowError, BufferError, TypeError),
-                "largest": _LARGEST,
             },
             **{
                 "plain_truths": plain_truths,
@@ -241,10 +241,6 @@ class Plan:
             ]
             only = len(parts) == 1 and self._classes[inputs[0]] in NUMBERS
             yield f"t{index} = {parts[0][:-2]}" if only else f"t{index} = join(({''.join(parts)}))"
-            dtypes = {self._inputs[at].dtype.name for at in inputs if at in self._pythons}
-            if not dtypes.isdisjoint(("float32", "complex64")):
-                yield f"if largest in t{index}:"
-                yield " return SLOW"
 
     def _packed(self, inputs: Sequence[int], names: dict[str, Any]) -> str:
         """Return the call that writes Python's numbers; see Note [Numbers of Python]."""
@@ -265,7 +261,7 @@ class Plan:
             if held is not None and at in held.inputs:
                 names[f"h{at}"] = held.inputs[at]
                 yield f"h{at}"
-            elif at in self._pythons:
+            elif at in self._pythons and _OWN[self._classes[at]] != self._inputs[at].dtype:
                 names[f"make{at}"] = self._inputs[at].dtype.type
                 yield f"make{at}({self._value(at)})"
             else:
@@ -369,24 +365,26 @@ class Plans:
 
     def _made_entry(self) -> Callable[..., Any]:
         chains, flatten, slow = self._chains, binding.registry.flatten, self._planning
+        none: Sequence[Callable[[Values], Any]] = ()
         final, recover = self._dispatcher.final, self._dispatcher.recover
 
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 try:
                     if kwargs:
-                        values, names = (*args, *kwargs.values()), (len(args), *kwargs)
-                        chain = chains.get((names, *map(type, values)), ())
+                        names = len(args), *kwargs
+                        values: Values = (*args, *kwargs.values())
+                        chain = chains.get((names, *map(type, values)), none)
                         if chain is None:
                             values, structure = flatten(values)
-                            chain = chains.get((names, structure, *map(type, values)), ())
+                            chain = chains.get((names, structure, *map(type, values)))
                     else:
                         values = args
-                        chain = chains.get(tuple(map(type, args)), ())
+                        chain = chains.get(tuple(map(type, args)), none)
                         if chain is None:
                             values, structure = flatten(args)
-                            chain = chains.get((structure, *map(type, values)), ())
-                    for planned in chain:
+                            chain = chains.get((structure, *map(type, values)))
+                    for planned in chain or none:
                         result = planned(values)
                         if result is not SLOW:
                             return result
