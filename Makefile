@@ -12,6 +12,7 @@ PROGRAMS ?= 50000
 CALLS ?= 20000
 GPUS ?= h100,l4
 COMPAT ?=
+BEFORE ?= HEAD
 TORCH  ?= torch==2.13.0+cpu
 
 bin    := $(VENV)/bin
@@ -27,7 +28,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-quick bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +102,12 @@ replay: $(VENV)/.test ## The calls of NumPy's and SciPy's own tests, as kernels:
 
 bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 	$(bin)/python -m benchmarks
+
+bench-calls: $(VENV)/.bench ## Calls of small kernels in sixty forms, beside jax.jit.
+	$(bin)/python -m benchmarks.dispatch
+
+bench-quick: $(VENV)/.test ## The working tree beside a revision, in minutes: BEFORE=HEAD.
+	$(bin)/python -m benchmarks.quick $(BEFORE)
 
 bench-numpy: $(VENV)/.bench ## Plain NumPy programs as kernels, beside NumPy, Numba and jax.jit.
 	$(bin)/python -m benchmarks.plain_numpy

@@ -22,7 +22,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -51,11 +51,11 @@ def dispatch(
     """The rows; an AssertionError if results differ. `jax` is the Python that has one."""
     found: dict[str, list[tuple[float, float]]] = {}
     for _ in range(pairs):
-        with _process(sys.executable, "ours") as ours, _process(jax, "jax") as theirs:
+        with process(sys.executable, "ours") as ours, process(jax, "jax") as theirs:
             for name, arrays in [each for each in ours.names if word in each[0]]:
                 found.setdefault(name, []).append(_measured(name, arrays, ours, theirs))
     for _ in range(pairs if beside else 0):
-        with _process(sys.executable, "ours", "jax") as both:
+        with process(sys.executable, "ours", "jax") as both:
             for name, arrays in [each for each in both.names if each[0] in beside]:
                 found.setdefault(f"{name}, beside jax", []).append(
                     _measured(name, arrays, both, both)
@@ -70,7 +70,7 @@ def _row(name: str, found: Sequence[tuple[float, float]]) -> Row:
     return replace(Row.of("dispatch", name, "jax.jit", ratio), goal=GOAL)
 
 
-def _measured(name: str, arrays: int, ours: _Process, theirs: _Process) -> tuple[float, float]:
+def _measured(name: str, arrays: int, ours: Process, theirs: Process) -> tuple[float, float]:
     """What a call takes of the processor, ours and theirs."""
     for _ in range(2):
         np.testing.assert_allclose(
@@ -85,7 +85,7 @@ def _measured(name: str, arrays: int, ours: _Process, theirs: _Process) -> tuple
 
 
 @dataclass(frozen=True)
-class _Process:
+class Process:
     """One that makes calls when it is asked to."""
 
     running: subprocess.Popen[str]
@@ -101,13 +101,16 @@ class _Process:
 
 
 @contextmanager
-def _process(python: str, *sides: str) -> Generator[_Process]:
+def process(
+    python: str, *sides: str, environment: Mapping[str, str] | None = None
+) -> Generator[Process]:
+    """A process that makes the calls of some sides."""
     command = [python, "-m", "benchmarks.dispatch", *sides]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as running:
         assert running.stdout is not None
-        yield _Process(running, json.loads(running.stdout.readline()))
+        yield Process(running, json.loads(running.stdout.readline()))
         running.terminate()
 
 
@@ -123,7 +126,7 @@ def processor_seconds(
 
 
 def answer(sides: Sequence[str]) -> None:
-    """Answer what is asked, a line for each, as `_Process.ask` says."""
+    """Answer what is asked, a line for each, as `Process.ask` says."""
     modules = {side: importlib.import_module(f"benchmarks.calls_{side}") for side in sides}
     known = {side: {call.name: call for call in calls(modules[side])} for side in sides}
     assert ("jax" in sys.modules) == ("jax" in sides)
