@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -75,8 +76,9 @@ def sides(revision: str) -> Generator[tuple[Side, Side]]:
                 folder = Path(name, which)
                 folder.mkdir()
                 (folder / "pscdsl").symlink_to(package / "pscdsl")
-                for each in ("benchmarks", "examples", "tests"):
+                for each in ("benchmarks", "tests"):
                     (folder / each).symlink_to(ROOT / each)
+                shutil.copytree(ROOT / "examples", folder / "examples")  # checks follow no links
                 write(folder)
                 made.append(Side(folder))
             yield made[0], made[1]
