@@ -733,6 +733,8 @@ class Kernel(Called[P, R]):
         """Return the specialisation of a call whose numbers of the host travel together."""
         from pscdsl._src.xla.specialisation import number_groups
 
+        if specialisation.effects:
+            return specialisation
         leaves = self.arguments(args, kwargs, specialisation.constants)[0]
         types = specialisation.program.body.in_types
         groups = number_groups(leaves, types, specialisation.donate)
