@@ -99,11 +99,13 @@ def test_numbers_are_rounded_as_numpy_rounds_them(held: int) -> None:
     numbers += rng.standard_normal(20).tolist()
     numbers += [int(n) for n in rng.integers(-(2**62), 2**62, 20)]
     for one, other in zip(numbers, numbers[::-1], strict=True):
-        for _ in range(held):
+        found = pair(one, other)
+        for _ in range(held - 1):
             found = pair(one, other)
         wanted = np.asarray(one, np.float32), np.asarray(other, np.float32)
         assert [*map(bits, found)] == [*map(bits, wanted)], (one, other)
-        for _ in range(held):
+        single = same(one)
+        for _ in range(held - 1):
             single = same(one)
         assert bits(single) == bits(wanted[0]), one
     assert is_planned(pair)

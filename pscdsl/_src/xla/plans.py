@@ -110,7 +110,7 @@ class Plan:
         """The arrays that are copied here, unless C++ finds them aligned."""
         self._count = len(values)
         self._statics = {at: each for at, each in enumerate(values) if at not in self._places}
-        self._classes = [type(values[place]) for place in places]
+        self._classes: list[type[Any]] = [type(values[place]) for place in places]
         packed = {at for group in self._groups for at in group}
         every = range(len(places))
         self._rest = program.executable.single
@@ -299,7 +299,11 @@ class Plan:
             if cls is not ArrayImpl
         )
         fits = fits and {*self._large_among(values)} <= {*self._large}
-        if fast is None or not fits or self._given_away != {*self._dispatcher.given_away(program)}:
+        if (
+            fast is None
+            or not fits
+            or self._given_away != frozenset(self._dispatcher.given_away(program))
+        ):
             self.is_retired = True
             self._enter(self)
             return result, None, True
