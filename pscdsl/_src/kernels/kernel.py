@@ -503,7 +503,7 @@ class Kernel(Called[P, R]):
         Returns:
             `.result`, and `.values`: a list for each name, in the order of recording.
 
-        Example:
+        Examples:
             >>> @psc.kernel
             ... def norm(x: f32["n"]) -> f32:
             ...     return np.sqrt(np.sum(psc.debug.value("squares", x * x)))
@@ -538,7 +538,7 @@ class Kernel(Called[P, R]):
         Returns:
             The result, as NumPy arrays.
 
-        Example:
+        Examples:
             >>> @psc.kernel
             ... def norm(x: f32["n"]) -> f32:
             ...     return np.sqrt(np.sum(x * x))

@@ -104,7 +104,7 @@ class Lowered:
             ValueError: There is no such target.
             UnsupportedDeviceError: The plugin is not installed.
 
-        Example:
+        Examples:
             >>> step.lower(n=128).compile_for("h100").memory["temporaries"]  # doctest: +SKIP
             0
         """

@@ -38,7 +38,7 @@ def checks(*names: RuntimeCheck) -> Generator[None]:
     Raises:
         ValueError: There is no such check.
 
-    Example:
+    Examples:
         >>> with psc.debug.checks("nan"):
         ...     psc.kernel(lambda x: np.log(x))(np.float32(-1))  # doctest: +SKIP
     """
@@ -82,7 +82,7 @@ def print(text: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: A001
         args: The fields by position: arrays, numbers, trees of them, or static values.
         kwargs: The fields by name.
 
-    Example:
+    Examples:
         >>> psc.debug.print("x has the mean {mean:.2f}", mean=np.mean(np.arange(4)))
         x has the mean 1.50
     """
@@ -99,7 +99,7 @@ def value(name: str, x: T) -> T:
         name: A text that is known while checking.
         x: A tree of arrays.
 
-    Example:
+    Examples:
         >>> @psc.kernel
         ... def norm(x: f32["n"]) -> f32:
         ...     squares = psc.debug.value("squares", x * x)
@@ -125,7 +125,7 @@ def check(condition: Any, text: str = "the condition is false", /, **kwargs: Any
     Raises:
         CheckFailed: It does not hold. The call has computed everything, and returns nothing.
 
-    Example:
+    Examples:
         >>> @psc.kernel
         ... def root(x: f32["n"]) -> f32["n"]:
         ...     psc.check(x >= 0, "negative: {x}", x=x)
@@ -150,7 +150,7 @@ def progress(step: Any, steps: Any, label: str = "steps") -> None:
         label: The text before the bar, known while checking; loops with bars at the same time
             have different ones.
 
-    Example:
+    Examples:
         >>> @psc.kernel
         ... def halved(x: f32) -> f32:
         ...     def body(i: i32, x: f32) -> f32:

@@ -102,7 +102,7 @@ def devices(platform: str | None = None) -> tuple[Device, ...]:
         UnsupportedDeviceError: The platform has no device here, its plugin is not installed, or
             it belongs to another version of jaxlib.
 
-    Example:
+    Examples:
         >>> psc.devices("cpu")
         (Device(platform='cpu', number=0),)
     """

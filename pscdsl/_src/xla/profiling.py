@@ -77,7 +77,7 @@ def profile(path: str | Path) -> Generator[Profile]:
     Returns:
         The profile, filled when the block ends: `.seconds` and `.calls` by line, and `.table()`.
 
-    Example:
+    Examples:
         >>> with psc.profile("trace") as found:  # doctest: +SKIP
         ...     step(x).block_until_ready()
         >>> print(found.table(most=3))  # doctest: +SKIP
