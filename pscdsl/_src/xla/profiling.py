@@ -116,9 +116,10 @@ def _fill(found: Profile, data: bytes) -> None:
             for program, operation, spent in _own_times(_operations(track)):
                 own[program].append((operation, spent))
     programs = [_instructions(executable) for executable in _live_executables()]
+    unknown: dict[str, tuple[Line, int]] = {}
     for times in own.values():
         operations = {operation for operation, _ in times}
-        known = next((each for each in programs if operations <= each.keys()), {})
+        known = next((each for each in programs if operations <= each.keys()), unknown)
         for operation, spent in times:
             line, traffic = known.get(operation, (Line("", 0), 0))
             seconds[line] += spent
