@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
+_PER_SECOND: Final = 2
+"""How often bars are drawn anew; a drawing takes milliseconds."""
+
+
 class _Bars:
     """The bars that are drawn now, by label; one display has all of them."""
 
@@ -47,7 +51,9 @@ def _new_display() -> Progress:
         *(progress.TextColumn("{task.description}"), progress.BarColumn()),
         *(progress.MofNCompleteColumn(), progress.TimeRemainingColumn()),
     )
-    made = progress.Progress(*columns, console=console.Console(stderr=True))
+    made = progress.Progress(
+        *columns, console=console.Console(stderr=True), refresh_per_second=_PER_SECOND
+    )
     made.start()
     return made
 
