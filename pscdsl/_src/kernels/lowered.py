@@ -90,7 +90,7 @@ class Lowered:
         """Return the kernel compiled for a GPU that need not be in this machine, to be read.
 
         Neither a GPU nor a library of CUDA is needed, only the plugin with the compiler:
-        `pip install 'pscdsl[cuda13-compiler]'`.
+        `pip install '.[cuda13-compiler]'` in a checkout.
 
         Args:
             target: The model of the GPU: `h100`, `a100` or `l4`.

@@ -1,7 +1,7 @@
 """Compilers and drivers of other platforms than the CPU, which come as PJRT plugins.
 
-A plugin is a shared library in a package of its own; `pip install 'pscdsl[cuda13]'` installs that
-of NVIDIA's GPUs.  It is found without being imported: its Python half needs jax, its library does
+A plugin is a shared library in a package of its own; the extra `cuda13` installs that of NVIDIA's
+GPUs.  It is found without being imported: its Python half needs jax, its library does
 not.  A plugin belongs to one version of jaxlib, so another one is refused.
 """
 
