@@ -189,9 +189,13 @@ def _largest(facts: Assumptions, sizes: Iterable[Size]) -> Size:
 
 @lru_cache(maxsize=1024)
 def _loops(function: Function) -> tuple[Span, ...]:
-    """Each once, however often the functions that have them are called."""
+    return unbounded_loops(function.body)
+
+
+def unbounded_loops(block: Block) -> tuple[Span, ...]:
+    """Return the loops in a block and in what it calls, each once, that have no known bound."""
     spans: dict[Span, None] = {}
-    for equation in walk(function.body):
+    for equation in walk(block):
         primitive = equation.primitive
         if isinstance(primitive, Call):
             spans.update(dict.fromkeys(_loops(primitive.function)))

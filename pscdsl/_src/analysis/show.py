@@ -32,7 +32,7 @@ def show(function: Function) -> str:
     shown: list[str] = []
     names.of(function)
     for each in names.found:  # which grows while it is walked
-        shown.append("\n".join(_Text(each, names).lines()))
+        shown.append("\n".join(FunctionText(each, names).lines()))
     return "\n\n".join(shown) + "\n"
 
 
@@ -208,8 +208,8 @@ def _value(value: object, names: FunctionNames) -> str:
     return str(value)
 
 
-class _Text:
-    """One function as lines."""
+class FunctionText:
+    """One function as lines, and the parts of them."""
 
     def __init__(self, function: Function, functions: FunctionNames) -> None:
         self.function = function
@@ -219,6 +219,13 @@ class _Text:
 
     def lines(self) -> Iterator[str]:
         """Yield the signature, then the body."""
+        yield from self.signature()
+        for fact in self.function.facts.facts:
+            yield f"  assert {fact}"
+        yield from self.block(self.function.body, "  ")
+
+    def signature(self) -> Iterator[str]:
+        """Yield the lines of the signature, which names the parameters."""
         function = self.function
         leaves = [path for name, tree in function.parameters for path, _ in paths(tree, name)]
         if len(leaves) != len(function.body.params):
@@ -237,16 +244,16 @@ class _Text:
             yield f"{name}("
             yield from (f"    {param}," for param in params)
             yield f") -> {result}"
-        for fact in function.facts.facts:
-            yield f"  assert {fact}"
-        yield from self.block(function.body, "  ")
 
     def block(self, block: Block, indent: str) -> Iterator[str]:
         """Yield the equations of a block and its results."""
         for equation in block.equations:
             yield from self.equation(equation, indent)
-        results = ", ".join(self.atom(atom) for atom in block.results)
-        yield f"{indent}-> {results}".rstrip()
+        yield f"{indent}{self.results(block)}"
+
+    def results(self, block: Block) -> str:
+        """Return the results of a block."""
+        return f"-> {', '.join(self.atom(atom) for atom in block.results)}".rstrip()
 
     def atom(self, atom: Atom) -> str:
         """Return the text of an operand."""
@@ -254,26 +261,34 @@ class _Text:
 
     def equation(self, equation: Equation, indent: str) -> Iterator[str]:
         """Yield an equation, then the blocks in it."""
-        primitive, inputs = equation.primitive, equation.inputs
+        operation = self.operation(equation)
+        outputs = ", ".join(self.output(var) for var in equation.outputs)
+        yield indent + (f"{outputs} = {operation}" if outputs else operation)
+        for each in nested(equation.primitive, equation.inputs):
+            head = self.enter(each)
+            yield f"{indent}  {head}:"
+            yield from self.block(each.block, indent + "    ")
+
+    def operation(self, equation: Equation) -> str:
+        """Return the primitive of an equation with its operands."""
         operands: list[str] = []
-        for label, atoms in groups(primitive, inputs):
+        for label, atoms in groups(equation.primitive, equation.inputs):
             if label and atoms:
                 operands.append(f"{label}({', '.join(map(self.atom, atoms))})")
             elif atoms:
                 operands.append(" ".join(map(self.atom, atoms)))
-        outputs = ", ".join(self.output(var) for var in equation.outputs)
-        text = heading(primitive, self.functions)
-        made = (outputs, "=") if outputs else ()
-        yield indent + " ".join([*made, text, *operands])
-        for each in nested(primitive, inputs):
-            yield from self.nested(each, indent + "  ")
+        return " ".join([heading(equation.primitive, self.functions), *operands])
 
     def output(self, var: Var) -> str:
-        """Return a new variable with its type; an unused one has no name."""
-        return f"{self.names.define(var) if var in self.used else '_'}: {var.type}"
+        """Return a new variable with its type."""
+        return f"{self.output_name(var)}: {var.type}"
 
-    def nested(self, inner: Nested, indent: str) -> Iterator[str]:
-        """Yield a block with its own parameters by type, and captured ones by their outer names."""
+    def output_name(self, var: Var) -> str:
+        """Return the name of a new variable; an unused one has none."""
+        return self.names.define(var) if var in self.used else "_"
+
+    def enter(self, inner: Nested) -> str:
+        """Return the head of a block, in which captured parameters get their outer names."""
         captured: list[str] = []
         for var, atom in zip(inner.block.params, inner.captured, strict=False):
             outside = self.atom(atom)
@@ -287,10 +302,7 @@ class _Text:
             for var in inner.block.params[len(inner.captured) :]
         ]
         line = inner.label + (f"({', '.join(own)})" if own else "")
-        if captured:
-            line += f" with {', '.join(dict.fromkeys(captured))}"
-        yield f"{indent}{line}:"
-        yield from self.block(inner.block, indent + "  ")
+        return f"{line} with {', '.join(dict.fromkeys(captured))}" if captured else line
 
 
 def _used_atoms(block: Block) -> set[Atom]:
