@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -519,3 +520,37 @@ def test_a_kernel_that_was_not_checked_fails_a_strict_check_from_the_cache(tmp_p
     for _ in range(2):
         folder = str(tmp_path / "cache")
         assert main(["check", "--strict", "--cache-dir", folder, str(path)]) == 1
+
+
+PICTURES = {"json": "{", "dot": 'digraph "', "html": "<!DOCTYPE html>"}
+
+
+@pytest.mark.parametrize("form", PICTURES)
+@pytest.mark.parametrize("options", [[], ["--simplified"], ["--vjp"], ["--jvp", "--simplified"]])
+def test_a_program_as_a_picture(
+    write: Write, capsys: Capture, form: str, options: list[str]
+) -> None:
+    write(GOOD)
+    assert main(["ir", "program.py:double", *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert main(["ir", "program.py:double", *options, "--format", form]) == 0
+    picture = capsys.readouterr().out
+    assert picture.startswith(PICTURES[form])
+    for line in lines:
+        assert line.removesuffix(":").strip() in unescape(picture), line
+
+
+def test_the_picture_of_a_file_has_all_its_kernels(write: Write, capsys: Capture) -> None:
+    write(GOOD + "\n\n@psc.kernel\ndef twice(x: f32['n']) -> f32['n']:\n    return double(x)\n")
+    assert main(["ir", "program.py", "--format", "json"]) == 0
+    graphs = json.loads(capsys.readouterr().out)["graphs"]
+    assert [each["id"] for each in graphs][:2] == ["double", "twice"]
+
+
+@pytest.mark.parametrize("form", PICTURES)
+def test_there_is_no_picture_of_an_error(write: Write, capsys: Capture, form: str) -> None:
+    write(GOOD + BAD.removeprefix(HEADER))
+    assert main(["ir", "program.py", "--format", form]) == 1
+    out, error = capsys.readouterr()
+    assert not out
+    assert "PSC301" in error

@@ -211,11 +211,16 @@ def _ir(parser: argparse.ArgumentParser) -> None:
     """Print the typed program of a kernel, as the checker made it from the Python source.
 
         pscdsl ir model.py:loss --grad --argnums 0,2
+        pscdsl ir model.py:loss --format html > loss.html
 
     With --grad, --jvp or --vjp, print the program of a derivative; with --simplified, print the
-    program that is compiled.
+    program that is compiled. With --format, print a picture: a page of HTML, JSON for Google's
+    Model Explorer, or DOT for Graphviz.
     """
     _add_target(parser)
+    parser.add_argument(
+        "--format", choices=("text", "json", "dot", "html"), default="text", help="how to print it"
+    )
     parser.add_argument(
         "--simplified", action="store_true", help="without dead and repeated equations"
     )
