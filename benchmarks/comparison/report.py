@@ -18,9 +18,9 @@ RUNS = ("equal", "differ", "options")
 HEAD = """\
 # The same programs in jax
 
-This page compares the kernels of {programs} examples, with the library functions that they use
-unless jax has them too, with the same functions in jax with jaxtyping and typeguard, written as one
-writes them there. Each program got {mistakes} mistakes, the same in both versions. The tables count
+This page compares the kernels of {programs} examples with the same functions written for jax, with
+jaxtyping and typeguard. It includes the library functions that the kernels use, unless jax has them
+too. Each program got {mistakes} mistakes, the same in both versions. The tables count
 lines of code, at most 100 characters wide and without imports, comments and docstrings, and show
 which tool finds which mistake. We chose the mistakes, so the numbers say which kinds are found
 where, not how often people make them. [Run times](#run-times) are at the end.
@@ -28,9 +28,9 @@ where, not how often people make them. [Run times](#run-times) are at the end.
 * `pscdsl check` reads the kernels, before anything runs.
 * mypy and pyright, with their default settings, read the functions in jax.
 * jax runs each function twice under `jit`, with jaxtyping's checks: with equal sizes; with
-  different sizes; and with different sizes and those of the options
+  different sizes; and with different sizes and options. The options are those of
   `jax_numpy_dtype_promotion=strict`, `jax_numpy_rank_promotion=raise`, `jax_debug_key_reuse` and
-  `jax_debug_nans` under which the correct program runs, too.
+  `jax_debug_nans` under which the correct program still runs.
 
 "Wrong" is a wrong result without an error; "runs" is the correct result. "Runs once" means that an
 effect, for instance a print, happened while jax traced the function, and not when it was called
