@@ -46,7 +46,7 @@ def _nodes(box: Box, inside: str, groups: dict[str, dict[str, str]]) -> Iterator
 def _node(node: Node, namespace: str) -> dict[str, Any]:
     return {
         "id": node.id,
-        "label": node.label if node.name == "parameter" else node.name,
+        "label": node.label if node.name == "parameter" else " ".join([node.name, *node.calls]),
         "namespace": namespace,
         "subgraphIds": [*node.calls],
         "attrs": _pairs(_attributes(node)),

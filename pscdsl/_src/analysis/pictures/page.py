@@ -167,7 +167,7 @@ def _lines(node: Node) -> Iterator[tuple[str, str]]:
         yield f"and {len(node.outputs) - _MOST_OUTPUTS} more", ""
     flops = dict(node.cost).get("flops", "0")
     if flops != "0":
-        yield _short(f"{flops} flops"), ' class="faint"'
+        yield _short(f"flops: {flops}"), ' class="faint"'
 
 
 def _block(box: Box) -> _Drawn:
