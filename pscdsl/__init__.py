@@ -59,5 +59,10 @@ def __getattr__(name: str) -> object:
     return value
 
 
+def load_ipython_extension(shell: object) -> None:
+    """Add the magic `%psc` to a shell of IPython, at `%load_ext pscdsl`."""
+    import_module(f"{__name__}._src.notebook.magics").load(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*_HOMES, *(name for name in globals() if name.startswith("__"))})

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pscdsl._src.analysis.cost import Cost, cost
@@ -31,21 +32,49 @@ def run(arguments: argparse.Namespace) -> int:
         found: list[dict[str, Any]] = []
         known: set[str] = set()
         for kernel in chosen(arguments):
-            costs: dict[Cost, list[str]] = {}
-            for choice, program in _programs(kernel, sizes):
-                known.update(program.dims, kernel.signature.open_parts())
-                costs.setdefault(cost(program).at(sizes), []).append(choice)
-            beyond = kernel.definition.tried().unrolled_examples() if len(costs) > 1 else ()
+            made = costs_of(kernel, sizes)
+            known.update(made.known)
             if arguments.format == "json":
-                found += [_data(kernel.name, each, costs[each], beyond) for each in costs]
+                found += made.data()
             else:
-                say(_text(str(kernel.signature), costs, beyond))
+                say(str(made))
         if unknown := sizes.keys() - known:
             raise Unusable(f"no kernel here has the size {', '.join(sorted(unknown))}")
         if arguments.format == "json":
             print(printable_json(json.dumps(found, indent=1)))
 
     return reporting(work)
+
+
+@dataclass(frozen=True)
+class KernelCosts:
+    """The costs of a kernel; printed, they are text."""
+
+    kernel: Kernel[..., Any]
+    costs: Mapping[Cost, Sequence[str]]
+    """Each cost, and the choices with that cost in words."""
+    beyond: Sequence[str]
+    """The examples by which the signature was tried, if they have several costs."""
+    known: frozenset[str]
+    """The names of the sizes, and of all else that the signature leaves open."""
+
+    def __str__(self) -> str:
+        return _text(str(self.kernel.signature), self.costs, self.beyond)
+
+    def data(self) -> list[dict[str, Any]]:
+        """Return the costs as data for JSON."""
+        return [_data(self.kernel.name, each, self.costs[each], self.beyond) for each in self.costs]
+
+
+def costs_of(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> KernelCosts:
+    """Return the costs of a kernel, with numbers in place of some sizes."""
+    known = {*kernel.signature.open_parts()}
+    costs: dict[Cost, list[str]] = {}
+    for choice, program in _programs(kernel, sizes):
+        known.update(program.dims)
+        costs.setdefault(cost(program).at(sizes), []).append(choice)
+    beyond = kernel.definition.tried().unrolled_examples() if len(costs) > 1 else ()
+    return KernelCosts(kernel, costs, beyond, frozenset(known))
 
 
 def _programs(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> Iterator[tuple[str, Function]]:
@@ -69,17 +98,18 @@ def _text(head: str, costs: Mapping[Cost, Sequence[str]], beyond: Sequence[str])
         where = " or ".join(each or "it is any other" for each in choices)
         lines += [f"  where {where}"] if len(costs) > 1 or any(choices) else []
         for name in ROWS:
-            value = getattr(counted, name)
-            unit = "" if name in ("flops", "bytes") else " bytes"
-            lines.append(f"  {name:<10}{_number(value)}{unit}")
+            lines.append(f"  {name:<10}{amount(counted, name)}")
         lines += [f"  one step is counted of the while_loop at {place}" for place in counted.loops]
     if beyond:
         lines.append(f"  tried by examples: {'; '.join(beyond)}; no other cost is known")
     return "\n".join(lines)
 
 
-def _number(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def amount(cost: Cost, row: str) -> str:
+    """Return one of the numbers of a cost as text."""
+    value = getattr(cost, row)
+    unit = "" if row in ("flops", "bytes") else " bytes"
+    return f"{value:,}{unit}" if isinstance(value, int) else f"{value}{unit}"
 
 
 def _data(name: str, cost: Cost, choices: Sequence[str], beyond: Sequence[str]) -> dict[str, Any]:

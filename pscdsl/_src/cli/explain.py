@@ -12,13 +12,11 @@ from pscdsl.typing.diagnostics import Diagnostic, find
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation, or the list."""
-    kinds = all_kinds()
     if arguments.code is None:
-        for kind in kinds:
+        for kind in all_kinds():
             print(f"{kind.code}  {kind.severity.value:<7}  {kind.title()}")
         return 0
-    kind = _find(arguments.code, kinds)
-    document = f"# {kind.code}: {kind.explanation()}\n"
+    document = explanation(arguments.code)
     if wants_colour(arguments):
         from rich import console, markdown  # which are large
 
@@ -26,6 +24,12 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(document, end="")
     return 0
+
+
+def explanation(code: str) -> str:
+    """Return the page of a code, a number or a slug, in Markdown."""
+    kind = _find(code, all_kinds())
+    return f"# {kind.code}: {kind.explanation()}\n"
 
 
 def _find(text: str, kinds: tuple[type[Diagnostic], ...]) -> type[Diagnostic]:

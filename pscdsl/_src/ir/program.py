@@ -20,6 +20,7 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import NDArray, Primitive
+from pscdsl._src.support.notebooks import html_method
 from pscdsl.typing import dims, dtypes
 from pscdsl.typing.array_types import ArrayType, Shape
 from pscdsl.typing.assumptions import Assumptions
@@ -149,6 +150,8 @@ class Function:
 
     def __str__(self) -> str:
         return Function.shown(self)
+
+    _repr_html_ = html_method("programs")
 
 
 def walk(block: Block) -> Iterator[Equation]:

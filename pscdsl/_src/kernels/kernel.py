@@ -25,6 +25,7 @@ from pscdsl._src.frontend.modules.rereading import (
 )
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.support.effects import COMPILED, DEFAULT
+from pscdsl._src.support.notebooks import html_method
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.xla.device import Device, default_device
 
@@ -243,6 +244,8 @@ class Kernel(Called[P, R]):
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+    _repr_html_ = html_method("kernels")
 
     def __dir__(self) -> list[str]:
         """Return the names for users, as the reference documents them."""

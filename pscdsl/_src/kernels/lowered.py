@@ -13,6 +13,7 @@ from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.language.elements import stand_in
+from pscdsl._src.support.notebooks import html_method
 from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import public, shown
 from pscdsl._src.xla.device import Device
@@ -58,6 +59,8 @@ class Lowered:
     def __repr__(self) -> str:
         at = str(self.specialisation)
         return f"<lowered {self.kernel.name}{f' at {at}' if at else ''}; .text() is its StableHLO>"
+
+    _repr_html_ = html_method("programs")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the kernel and the specialisation, for pickling."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeAlias, cast, dataclass_transform
 
+from pscdsl._src.support.notebooks import html_method
+
 # Records as containers: flattening and rebuilding them, at every call.
 #
 # The functions here need only the Python class: NamedTuples, and frozen data classes, `psc.Record`
@@ -120,6 +122,8 @@ class Record:
             return cast("type[Self]", types.GenericAlias(cls, sizes))
         applied = Sizes(sizes) if isinstance(sizes, str) else sizes[0]  # as `typing` rebuilds it
         return cast("type[Self]", types.GenericAlias(cls, (applied,)))
+
+    _repr_html_ = html_method("records")
 
     def replace(self, **changes: Any) -> Self:
         """Return the record with some fields changed."""

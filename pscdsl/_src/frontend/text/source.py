@@ -505,7 +505,7 @@ def with_defaults(spec: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 _MAGIC = re.compile(r"\s*(?:[%!?]|[^#'\"]*\?\??\s*$)")
 _ASSIGNED = re.compile(r"(\s*[\w\s,.]+=\s*)[%!]")
-_PYTHON_CELLS = ("time", "timeit", "capture", "prun")
+_PYTHON_CELLS = ("time", "timeit", "capture", "prun", "psc")
 """Cell magics whose cell is nevertheless Python."""
 _UNKNOWN = "get_ipython()"
 _MOST_MAGICS = 500

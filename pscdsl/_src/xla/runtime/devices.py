@@ -16,6 +16,7 @@ import numpy as np
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.numpy_dtypes import to_numpy as numpy_dtype
 from pscdsl._src.language.elements import Array
+from pscdsl._src.support.notebooks import html_method
 from pscdsl._src.support.processes import once_a_client, require
 from pscdsl._src.xla import beside_jax
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
@@ -261,6 +262,7 @@ def prepare() -> None:
         "__bool__": _number(bool),
         "__index__": _index,
         "__repr__": _repr,
+        "_repr_html_": html_method("arrays"),
         "__str__": lambda self: str(to_numpy(self)),
         "__format__": _format,
         "__hash__": None,

@@ -1,0 +1,1 @@
+"""Notebooks: results, records, kernels and programs as HTML, and the magic `%psc`."""
