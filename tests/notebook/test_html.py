@@ -181,13 +181,9 @@ def test_a_long_array_has_a_short_text() -> None:
 
 
 def test_a_donated_array() -> None:
-    @psc.kernel(donate="x")
-    def twice(x: f32["n"]) -> f32["n"]:
-        return 2 * x
-
-    given = put(np.ones(3, np.float32))
-    twice(given)
-    assert "&lt;donated&gt;" in given._repr_html_() or "3" in read(given).text
+    given: Any = put(np.ones(3, np.float32))
+    given.delete()
+    assert "pscdsl.Array(<donated>, shape=(3,), dtype=float32)" in read(given).text
 
 
 class Layer(psc.Record):
