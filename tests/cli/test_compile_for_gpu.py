@@ -79,7 +79,7 @@ def test_a_missing_plugin_is_named(model: Path, command: list[str]) -> None:
     given = [name, "model.py:dense", "--dims", "n=4,d=3,k=2", "--target", "h100", *options]
     done = pscdsl(model.parent, *given)
     assert done.returncode == 2
-    assert "pip install 'pscdsl[cuda13]'" in done.stderr
+    assert "pip install '.[cuda13]'" in done.stderr
 
 
 @pytest.mark.skipif(not is_installed(), reason="the plugin is not installed")

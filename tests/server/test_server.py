@@ -485,4 +485,4 @@ def test_what_is_missing_is_named() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "pip install 'pscdsl[lsp]'" in done.stderr
+    assert "pip install pygls" in done.stderr

@@ -351,7 +351,7 @@ def _completion(parser: argparse.ArgumentParser) -> None:
 def _server(parser: argparse.ArgumentParser) -> None:
     """Serve an editor over standard input and output, by the Language Server Protocol.
 
-    Editors start it; `docs/how-to/editors.md` says how.  It needs pygls: pip install 'pscdsl[lsp]'
+    Editors start it; `docs/how-to/editors.md` says how. It needs pygls: pip install pygls
     """
     parser.add_argument("--stdio", action="store_true", help="what it does anyway")
 

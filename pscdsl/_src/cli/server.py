@@ -13,7 +13,7 @@ def run(arguments: argparse.Namespace) -> int:
     del arguments
     missing = [name for name in ("pygls", "lsprotocol") if find_spec(name) is None]
     if missing:
-        raise Unusable(f"the server needs {' and '.join(missing)}: pip install 'pscdsl[lsp]'")
+        raise Unusable(f"the server needs {' and '.join(missing)}: pip install pygls")
     from pscdsl._src.server.protocol import serve  # which needs them
 
     serve(version())
