@@ -49,8 +49,8 @@ PACKAGES: Final[Mapping[str, tuple[Package, ...]]] = {
 }
 """The packages for each platform; the first that is installed is taken."""
 _INSTALL: Final = {
-    "cuda": "in a checkout of pscdsl, pip install '.[cuda13]', or '.[cuda12]' for older drivers, or "
-    "'.[cuda13-compiler]' to compile for other machines",
+    "cuda": "in a checkout of pscdsl, pip install '.[cuda13]', or '.[cuda12]' for older drivers, "
+    "or '.[cuda13-compiler]' to compile for other machines",
     "tpu": "pip install libtpu",
 }
 
