@@ -48,7 +48,7 @@ from pscdsl._src.frontend.known_numbers import STEPS, Problems, settled
 from pscdsl._src.frontend.text.bindings import bound_value, lost_result, says_none
 from pscdsl._src.frontend.text.source import Source, parameters, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Kwargs, Poisoned
+from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Kwargs, Place, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
@@ -513,7 +513,7 @@ class Definition:
             raise failure.at(self.head) from None
         session = Session(program, self.closure, self.most_steps)
         entry = program.current
-        arguments: dict[str, AnyValue] = {}
+        arguments: dict[str, Place] = {}
         declared: list[tuple[str, Type]] = []
         params: list[Value] = []
         for parameter in signature.parameters:
@@ -613,7 +613,7 @@ class Definition:
         warnings = (*session.findings, *vain, *unwritten)
         return Elaboration(function, warnings, None, numbers, session.counts_given, shows)
 
-    def _run(self, session: Session, arguments: dict[str, AnyValue]) -> AnyValue:
+    def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
         """Return the result of the body, given its arguments by name."""
         result = self.closure.enter(session, arguments)
         session.result_cells = frozenset([c for each in located_in(result) for c in each.cells()])

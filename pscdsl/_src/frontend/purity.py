@@ -20,6 +20,7 @@ from pscdsl._src.frontend.values import (
     MapValue,
     Once,
     Partial,
+    Place,
     Poison,
     Poisoned,
     describe,
@@ -42,6 +43,8 @@ from pscdsl.typing.python_containers import is_dict, is_known_array, is_sequence
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
+
+    from pscdsl._src.frontend.interpreter.frames import Binding
 
 T = TypeVar("T")
 
@@ -758,21 +761,21 @@ def is_mutable(value: AnyValue) -> bool:
     return kind_of(value) is not None
 
 
-def holds_arrays(value: AnyValue) -> bool:
+def holds_arrays(value: Binding) -> bool:
     """Return whether a value is or holds an array that is computed."""
     return (is_traced(value) and not isinstance(value, Weak)) or any(
         map(holds_arrays, parts(value))
     )
 
 
-def iterator_in(value: AnyValue) -> Once | None:
+def iterator_in(value: Place) -> Once | None:
     """Return the iterator that a value is or holds."""
     if isinstance(value, Once):
         return value
     return next((once for part in parts(value) if (once := iterator_in(part)) is not None), None)
 
 
-def parts(value: AnyValue) -> Sequence[AnyValue]:
+def parts(value: Binding) -> Sequence[Place]:
     """Return the values that a value holds."""
     found = tree_parts(value)
     if found is not None:
@@ -789,7 +792,7 @@ def parts(value: AnyValue) -> Sequence[AnyValue]:
             return () if owner is None else (owner,)
 
 
-def has_keywords(value: AnyValue) -> bool:
+def has_keywords(value: Place) -> bool:
     """Return whether a value is or holds a partial function with keywords, which are a dict."""
     if isinstance(value, Partial) and value.kwargs:
         return True
@@ -819,7 +822,7 @@ def range_length(value: range) -> int:
     return max(0, (value.stop - value.start + away) // value.step)
 
 
-def is_set(value: AnyValue) -> TypeIs[set[Any] | frozenset[Any]]:
+def is_set(value: Binding) -> TypeIs[set[Any] | frozenset[Any]]:
     """Return whether this is a set, whose order is unspecified."""
     return isinstance(value, set | frozenset)
 
@@ -827,7 +830,7 @@ def is_set(value: AnyValue) -> TypeIs[set[Any] | frozenset[Any]]:
 _CONTAINERS: Final[frozenset[type]] = frozenset((tuple, list, set, frozenset, dict, slice))
 
 
-def _parts(value: AnyValue) -> Iterable[AnyValue] | None:
+def _parts(value: Place) -> Iterable[Place] | None:
     """Return the parts of a container; None if it is no container of Python's."""
     if value.__class__ not in _CONTAINERS:
         return None
@@ -838,14 +841,14 @@ def _parts(value: AnyValue) -> Iterable[AnyValue] | None:
     return value if is_sequence(value) or is_set(value) else None
 
 
-def _walk(value: AnyValue) -> Iterator[AnyValue]:
+def _walk(value: Place) -> Iterator[Place]:
     """Yield a value and all that it holds."""
     yield value
     for each in _parts(value) or ():
         yield from _walk(each)
 
 
-def is_closed(value: AnyValue) -> bool:
+def is_closed(value: Place) -> bool:
     """Return whether a value and all its parts are CPython's."""
     if value.__class__ in ATOMS:
         return True
@@ -853,7 +856,7 @@ def is_closed(value: AnyValue) -> bool:
     return parts is not None and all(map(is_closed, parts))
 
 
-def first_open(values: Sequence[AnyValue]) -> AnyValue:
+def first_open(values: Sequence[Place]) -> Place:
     """Return the first part of some values that is open; the first value if none is."""
     for value in values:
         for each in _walk(value):
@@ -862,7 +865,7 @@ def first_open(values: Sequence[AnyValue]) -> AnyValue:
     return values[0]
 
 
-def refused(what: str, *values: AnyValue) -> Failure:
+def refused(what: str, *values: Place) -> Failure:
     """Return the refusal of an operation on values that are open."""
     found = first_open(values)
     if isinstance(found, Poison):
@@ -873,7 +876,7 @@ def refused(what: str, *values: AnyValue) -> Failure:
     return Failure(NotStatic(what=f"{what}{shown}"))
 
 
-def require_closed(what: str, *values: AnyValue) -> None:
+def require_closed(what: str, *values: Place) -> None:
     """Raise a Failure unless all values are closed."""
     if not all(map(is_closed, values)):
         raise refused(what, *values)
@@ -905,8 +908,8 @@ def _require_determined(value: AnyValue, sets: Sets) -> None:
 def by_python(
     what: str,
     function: Callable[..., T],
-    args: Iterable[AnyValue],
-    kwargs: Mapping[str, AnyValue] | None = None,
+    args: Iterable[Place],
+    kwargs: Mapping[str, Any] | None = None,
     *,
     sets: Sets = Sets.DECIDE,
     walks: bool = True,
@@ -962,7 +965,7 @@ UNARY: dict[str, Callable[..., AnyValue]] = {
 }
 
 
-def require_bounded(name: str, left: AnyValue, right: AnyValue) -> None:
+def require_bounded(name: str, left: Place, right: Place) -> None:
     """Raise a Failure if the result of an operator would be too large to work with."""
     if name in ("Pow", "LShift") and isinstance(left, int) and isinstance(right, int):
         grown = right * max(left.bit_length(), 1) if name == "Pow" else right + left.bit_length()

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
     from pscdsl._src.frontend.annotations import TypeVariable
     from pscdsl._src.frontend.interpreter.containers import Container
-    from pscdsl._src.frontend.interpreter.frames import Frame
+    from pscdsl._src.frontend.interpreter.frames import Binding, Frame
     from pscdsl._src.frontend.interpreter.iteration import Generated, Iterated, Long
     from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
     from pscdsl._src.frontend.interpreter.records import RecordClass
+    from pscdsl._src.frontend.interpreter.state import Missing
     from pscdsl._src.frontend.modules.live import LoadedModuleValue
     from pscdsl._src.frontend.modules.loaded_code import PartOfModule
     from pscdsl._src.frontend.modules.scope import ModuleValue as WrittenModule
@@ -480,7 +481,7 @@ class UnorderedView(View):
         return self._items or ()
 
 
-def is_traced(value: Place) -> TypeIs[Array]:
+def is_traced(value: Binding | Missing) -> TypeIs[Array]:
     """Return whether this is an array of the program."""
     return isinstance(value, (Value, Weak))
 
@@ -488,12 +489,12 @@ def is_traced(value: Place) -> TypeIs[Array]:
 _NUMBERS = (Value, Weak, bool, int, float, complex, Dim, np.ndarray, np.generic)
 
 
-def is_number(value: Place) -> TypeIs[NumericValue]:
+def is_number(value: Binding) -> TypeIs[NumericValue]:
     """Return whether this can be used as an array."""
     return isinstance(value, _NUMBERS)
 
 
-def tree_parts(value: AnyValue) -> Sequence[AnyValue] | None:
+def tree_parts(value: Binding | Missing) -> Sequence[Place] | None:
     """Return the items of a container, maps in the order of their keys; None for anything else."""
     if is_sequence(value):
         return value
@@ -520,7 +521,7 @@ def with_tree_parts(value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
     return VectorValue(tuple(parts))
 
 
-def is_poisoned(value: Place) -> bool:
+def is_poisoned(value: Binding | Missing) -> bool:
     """Return whether an error was reported in this or in a part of it."""
     if isinstance(value, (Value, Weak)):  # the most frequent case, for every value
         return False
@@ -561,13 +562,14 @@ MAX_BITS = 4096
 _WIDE = re.compile(r"[0-9]{6}")
 
 
-def weight(value: AnyValue) -> int:
+def weight(value: Place) -> int:
     """Return the number of items and characters in a value; shared parts count at each place.
 
     Sharing makes a value that is small in memory and endless to walk through, so the count ends
     soon after MAX_ITEMS.
     """
-    total, due = 0, [value]
+    total = 0
+    due: list[Place] = [value]
     while due and total <= MAX_ITEMS:
         each = due.pop()
         total += 1
@@ -583,7 +585,7 @@ def weight(value: AnyValue) -> int:
     return total - 1
 
 
-def require_small(value: AnyValue) -> int:
+def require_small(value: Place) -> int:
     """Return the weight of a value; a Failure if it is too large."""
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise Failure(TooLarge(what=f"an integer of more than {MAX_BITS} bits"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import ArrayType, leaves
@@ -19,11 +19,14 @@ from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure
 from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import Signature, StaticSpec
 
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.values import AnyValue
+
 Donate: TypeAlias = str | int | Sequence[str | int]
 """A parameter by name or position, or several."""
 
 
-def named(donate: object) -> tuple[object, ...]:
+def named(donate: AnyValue) -> tuple[AnyValue, ...]:
     """Return the parameters that an option names, one or several; `donated` checks them."""
     return tuple(donate) if is_sequence(donate) else (donate,)
 

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BF16, DEFAULT, I64, KEY, PYTHON, DType, Kind, is_dtype_name
 from pscdsl.typing.dtypes import dtype as named
 from pscdsl.typing.python_containers import is_constant, is_dtype, is_sequence, is_slice, is_tuple
+
+if TYPE_CHECKING:
+    from pscdsl._src.frontend.values import AnyValue
 
 # Descriptions of static values in messages: in the user's words, never by internal names.
 #
@@ -183,7 +186,7 @@ class _Omitted:
 OMITTED: Final[Any] = _Omitted()
 """The default of a parameter that NumPy treats as omitted, unlike None."""
 
-MEANINGS: dict[str, object] = {}
+MEANINGS: dict[str, AnyValue] = {}
 """The meanings in kernels of qualified names such as `numpy.mean` or `pscdsl.scan`."""
 
 

@@ -9,6 +9,7 @@ import ast
 import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -27,10 +28,17 @@ if TYPE_CHECKING:
 
 LIBRARY: Final = ""
 """The place of names of libraries and builtins, which are complete: `numpy.sin`."""
-UNKNOWN: Final = object()
-"""An index that the text does not say."""
-EACH: Final = object()
-"""The index of any item, in a loop over all."""
+
+
+class Indeterminate(Enum):
+    """An index that is no value."""
+
+    UNKNOWN = "the text does not say it"
+    EACH = "the index of any item, in a loop over all"
+
+
+UNKNOWN: Final = Indeterminate.UNKNOWN
+EACH: Final = Indeterminate.EACH
 VIEWS: Final = frozenset("T mT flat".split())
 """Attributes of an array that are views of it."""
 _IMPORTERS: Final = ("importlib.import_module", "builtins.__import__")

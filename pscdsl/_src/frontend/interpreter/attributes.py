@@ -15,7 +15,7 @@ import numpy as np
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter.arrangements import arrangement
 from pscdsl._src.frontend.interpreter.containers import ContainerMethod
-from pscdsl._src.frontend.interpreter.equality import MISSING, found_key, place, times
+from pscdsl._src.frontend.interpreter.equality import Absent, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.places import (
@@ -297,7 +297,7 @@ def _method(value: AnyValue, name: str) -> ContainerMethod:
 
 def _get(value: dict[AnyValue, AnyValue], key: AnyValue, default: AnyValue = None, /) -> AnyValue:
     found = found_key(key, value)
-    return default if found is MISSING else value[found]
+    return default if isinstance(found, Absent) else value[found]
 
 
 def _view(name: str) -> Callable[[dict[AnyValue, AnyValue]], View]:

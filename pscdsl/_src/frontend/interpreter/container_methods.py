@@ -23,7 +23,8 @@ from pscdsl._src.frontend.interpreter.containers import (
     containers_in,
 )
 from pscdsl._src.frontend.interpreter.equality import (
-    MISSING,
+    ABSENT,
+    Absent,
     found_key,
     meant,
     place,
@@ -159,8 +160,8 @@ def _spot(content: Content, operation: Operation, args: Args) -> int | None:
         return None
     index = args[0]
     if is_dict(content):
-        found = MISSING if is_traced(index) else found_key(index, content)
-        return None if found is MISSING else [*content].index(found)
+        found = ABSENT if is_traced(index) else found_key(index, content)
+        return None if isinstance(found, Absent) else [*content].index(found)
     if not isinstance(index, int):
         return None
     return index + len(content) if index < 0 else index
@@ -175,7 +176,7 @@ def _listed(value: Place) -> list[Place]:
     return [*items_of(value)]
 
 
-def _python(what: str, function: Callable[..., T], *args: AnyValue) -> T:
+def _python(what: str, function: Callable[..., T], *args: Place) -> T:
     """Apply a CPython function; an exception becomes a finding."""
     return by_python(what, function, args, sets=Sets.UNORDERED, walks=False)
 
@@ -250,7 +251,7 @@ def set_item(session: Session, content: Items, index: Place, item: Place, /) -> 
     if is_dict(content):
         key = require_key(meant(_key(index)))
         found = found_key(key, content)
-        content[key if found is MISSING else found] = item
+        content[key if isinstance(found, Absent) else found] = item
         return
     if is_slice(index):
         item = _listed(item)
@@ -274,7 +275,7 @@ def _key(key: Place) -> AnyValue:
 def _there(content: Mapping[AnyValue, Place], key: Place) -> AnyValue:
     """Return the equal key of a dict; a Failure if there is none."""
     found = found_key(_key(key), content)
-    if found is MISSING:
+    if isinstance(found, Absent):
         raise Failure(NoSuchItem(found="a dict", index=describe(key), reason="no such key"))
     return found
 
@@ -299,7 +300,7 @@ def update(session: Session, content: Entries, other: Place = (), /, **items: Pl
 
 def _set_default(session: Session, content: Entries, key: Place, default: Place = None, /) -> Place:
     found = found_key(_key(key), content)
-    if found is MISSING:
+    if isinstance(found, Absent):
         set_item(session, content, key, default)
         return default
     return content[found]
@@ -308,7 +309,7 @@ def _set_default(session: Session, content: Entries, key: Place, default: Place 
 def _take(session: Session, content: Entries, key: Place, /, *default: Place) -> Place:
     if len(default) > 1:
         raise Failure(BadArguments(function="dict.pop", problem="takes a key and a default"))
-    if default and found_key(_key(key), content) is MISSING:
+    if default and isinstance(found_key(_key(key), content), Absent):
         return default[0]
     return content.pop(_there(content, key))
 
@@ -330,20 +331,20 @@ def _members(value: Place) -> list[AnyValue]:
 
 def _add(session: Session, content: set[AnyValue], item: Place, /) -> None:
     (item,) = _members((item,))
-    if found_key(item, content) is MISSING:
+    if isinstance(found_key(item, content), Absent):
         content.add(item)
 
 
 def _discard(session: Session, content: set[AnyValue], item: Place, /) -> None:
     (item,) = _members((item,))
     found = found_key(item, content)
-    if found is not MISSING:
+    if not isinstance(found, Absent):
         content.discard(found)
 
 
 def _remove_member(session: Session, content: set[AnyValue], item: Place, /) -> None:
     (member,) = _members((item,))
-    if found_key(member, content) is MISSING:
+    if isinstance(found_key(member, content), Absent):
         raise Failure(NoSuchItem(found="a set", index=describe(item), reason="no such item"))
     _discard(session, content, item)
 
@@ -362,7 +363,7 @@ def _keep(session: Session, content: set[AnyValue], /, *others: Place) -> None:
     for other in others:
         wanted = set(_members(other))
         for item in [*content]:
-            if found_key(item, wanted) is MISSING:
+            if isinstance(found_key(item, wanted), Absent):
                 _discard(session, content, item)
 
 
@@ -374,8 +375,8 @@ def _drop(session: Session, content: set[AnyValue], /, *others: Place) -> None:
 
 def _toggle(session: Session, content: set[AnyValue], other: Place, /) -> None:
     for item in dict.fromkeys(_members(other)):
-        there = found_key(item, content) is not MISSING
-        (_discard if there else _add)(session, content, item)
+        absent = isinstance(found_key(item, content), Absent)
+        (_add if absent else _discard)(session, content, item)
 
 
 _READING: Final = frozenset((extend, update, _add_all, _keep, _drop, _toggle))

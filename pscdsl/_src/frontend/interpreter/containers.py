@@ -23,7 +23,8 @@ from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label
 from pscdsl.typing.python_containers import is_dict, is_sequence
 
 if TYPE_CHECKING:
-    from pscdsl._src.frontend.interpreter.frames import Session
+    from pscdsl._src.frontend.interpreter.frames import Binding, Session
+    from pscdsl._src.frontend.interpreter.state import Missing
 
 Content: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
 
@@ -188,7 +189,7 @@ def is_container(value: Place) -> TypeGuard[Content]:
     return value.__class__ in (list, dict, set)
 
 
-def container_of(session: Session, value: Place) -> Container | None:
+def container_of(session: Session, value: Binding) -> Container | None:
     """Return the container of a list, a dict or a set; None if it was not made in this call."""
     return session.containers.get(id(value))
 
@@ -225,7 +226,7 @@ def changeable(session: Session, value: Place) -> Container:
     return found
 
 
-def containers_in(session: Session, value: Place) -> Iterator[Container]:
+def containers_in(session: Session, value: Binding) -> Iterator[Container]:
     """Yield the followed containers in a value."""
     if is_traced(value):
         return
@@ -294,7 +295,7 @@ def walking(session: Session, source: Place) -> Generator[Callable[[int], None]]
         del session.walks[len(session.walks) - len(walks) :]
 
 
-def same_order(one: Place, other: Place) -> bool:
+def same_order(one: Binding | Missing, other: Binding | Missing) -> bool:
     """Return whether two values of one structure have dict keys in the same order."""
     if is_dict(one) and is_dict(other):
         return [*one] == [*other] and all(same_order(one[key], other[key]) for key in one)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Final
 
-from pscdsl._src.frontend.values import AnyValue, Array, NumericValue
+from pscdsl._src.frontend.values import AnyValue, Array, NumericValue, Place
 from pscdsl._src.ir.builder import Program, Value, Weak
 from pscdsl._src.ir.program import Var
 from pscdsl.numpy.calling import OfCounter
@@ -75,7 +75,7 @@ def _without_zero(count: Size) -> Size:
 # Numbers that are sizes, and results computed from them.
 
 
-def as_number(program: Program | None, value: AnyValue) -> AnyValue:
+def as_number(program: Program | None, value: Place) -> Place:
     """Return a size that names counters as a number that is also a size, even inside a shape."""
     if program is None or not isinstance(program.facts, InLoop):
         return value
@@ -182,9 +182,9 @@ def note_chain(program: Program | None, parts: Sequence[AnyValue], found: AnyVal
 
 def note_either(
     program: Program | None,
-    one: AnyValue,
-    others: Sequence[AnyValue],
-    found: AnyValue,
+    one: Place,
+    others: Sequence[Place],
+    found: Place,
     *,
     is_and: bool,
 ) -> None:

@@ -29,6 +29,7 @@ from pscdsl._src.frontend.values import (
     KnownModule,
     MapValue,
     Marker,
+    Place,
     RecordValue,
     StaticFunction,
     Undecided,
@@ -274,8 +275,8 @@ def require_key(value: AnyValue) -> AnyValue:
     return value
 
 
-def found_key(key: AnyValue, keys: Iterable[AnyValue]) -> AnyValue:
-    """Return the equal key of a dict or item of a set; MISSING if there is none.
+def found_key(key: AnyValue, keys: Iterable[AnyValue]) -> AnyValue | Absent:
+    """Return the equal key of a dict or item of a set; ABSENT if there is none.
 
     Dtypes are no keys: equal ones may have different hashes.
     """
@@ -286,17 +287,17 @@ def found_key(key: AnyValue, keys: Iterable[AnyValue]) -> AnyValue:
     for each in keys:
         if not (closed and is_closed(each)) and surely_equal(key, each):
             return each
-    return MISSING
+    return ABSENT
 
 
 class Table:
     """A dict under construction, which also compares keys that are not closed."""
 
-    def __init__(self, items: Mapping[Any, AnyValue] | None = None) -> None:
-        self.items: dict[Any, AnyValue] = dict(items or {})
+    def __init__(self, items: Mapping[Any, Place] | None = None) -> None:
+        self.items: dict[Any, Place] = dict(items or {})
         self._open = [key for key in self.items if not is_closed(key)]
 
-    def put(self, key: AnyValue, value: AnyValue) -> None:
+    def put(self, key: AnyValue, value: Place) -> None:
         """Set `items[key] = value`; a Failure if it cannot be a key."""
         key = require_key(meant(key))
         closed = is_closed(key)
@@ -311,11 +312,11 @@ class Table:
         self.items[key] = value
 
 
-class _Missing:
-    """A marker for a missing key."""
+class Absent:
+    """The marker for a key that is not there, and for an argument that is not given."""
 
 
-MISSING: Final = _Missing()
+ABSENT: Final = Absent()
 
 
 # `isinstance`, as far as the class of a value is known while checking.

@@ -511,11 +511,11 @@ def _binary(
         return adopt(frame.session, result) if made else result
     except Failure as failure:
         sign = operators.SIGNS[type(op).__name__]
-        found = with_operands(failure, frame, (left, right), values, sign)
-        raise with_origins(found, values) from None
+        failure = with_operands(failure, frame, (left, right), values, sign)
+        raise with_origins(failure, values) from None
 
 
-def _of_selected(frame: Frame, node: ast.BinOp, name: str, values: Sequence[Place]) -> AnyValue:
+def _of_selected(frame: Frame, node: ast.BinOp, name: str, values: Sequence[Place]) -> Place:
     """Apply an operator to elements that a mask selects."""
     here, apply = frame.here(node), partial(operators.binary, frame, node, name)
     if name == "MatMult":

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pscdsl._src.ir.program import Atom
     from pscdsl.typing.signatures import Spec
 
-T = TypeVar("T", bound="AnyValue")
+T = TypeVar("T", bound="Place")
 
 Binding: TypeAlias = "Place | Unjoined"
 """Anything that a name may be bound to."""

@@ -213,7 +213,7 @@ class Closure:
         frozen = Frozen(f"`{self.name}` returned to what is not followed")
         return escaped(session, self.enter(session, self.bind(args, kwargs)), frozen)
 
-    def enter(self, session: Session, names: dict[str, Place]) -> Place:
+    def enter(self, session: Session, names: Mapping[str, Place]) -> Place:
         """Elaborate the body with its parameters bound; the result may be a reference.
 
         If the body writes to an argument that is a reference, the caller's array is written. Other
@@ -229,9 +229,8 @@ class Closure:
         else:
             call_site = place if session.active else None
         frame = Frame(session, self.source, self.scope, self.outer, call_site, self)
-        frame.names = names
         if program is not None:
-            frame.names = names = {
+            names = {
                 name: with_cells(session, value, self._given(session, name, value))
                 for name, value in names.items()
             }
@@ -244,7 +243,7 @@ class Closure:
             for name, value in names.items():
                 adopt_all(session, value, self._given(session, name, value))
                 program.named(name, seen(value))
-        frame.names = {**self._type_parameters(), **frame.names}
+        frame.names = {**self._type_parameters(), **names}
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
         checked = program is not None and self is not session.root

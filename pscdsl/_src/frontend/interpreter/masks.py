@@ -306,7 +306,7 @@ def length(x: Selected) -> PythonNumber:
 
 def called(
     here: Builder, function: AnyValue, args: Sequence[Place], kwargs: Mapping[str, Place]
-) -> AnyValue:
+) -> Place:
     """Call a function with selected elements; None if no rule here applies."""
     selection = among(*args, *kwargs.values())
     if selection is None:

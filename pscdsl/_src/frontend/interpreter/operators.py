@@ -15,7 +15,8 @@ import numpy as np
 from pscdsl._src.frontend import purity
 from pscdsl._src.frontend.interpreter import counters, masks, python_numbers, special_methods
 from pscdsl._src.frontend.interpreter.equality import (
-    MISSING,
+    ABSENT,
+    Absent,
     Decide,
     Table,
     equal,
@@ -674,7 +675,7 @@ def _contains(frame: Frame, collection: AnyValue, item: AnyValue) -> bool | Unde
         if isinstance(item, Enum | EnumMember):
             return is_among(item, list(collection.enum_members()), decider(frame))
     if (is_dict(collection) or is_set(collection)) and not is_traced(item):
-        return found_key(item, collection) is not MISSING
+        return not isinstance(found_key(item, collection), Absent)
     if is_closed(collection) and is_closed(item):
         try:
             return bool(
@@ -907,8 +908,8 @@ def subscript(frame: Frame, node: ast.Subscript, value: AnyValue, index: AnyValu
     if is_sequence(value) or isinstance(value, str | bytes | range):
         return _sequence(value, index, describe(value))
     if is_dict(value):
-        key = MISSING if is_traced(index) else found_key(index, value)
-        if key is not MISSING:
+        key = ABSENT if is_traced(index) else found_key(index, value)
+        if not isinstance(key, Absent):
             return value[key]
         reason, rewrite = "no such key", ""
         if is_traced(index):

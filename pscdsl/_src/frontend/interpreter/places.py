@@ -54,7 +54,8 @@ from pscdsl.typing.python_containers import (
 
 if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.containers import Container
-    from pscdsl._src.frontend.interpreter.frames import Session
+    from pscdsl._src.frontend.interpreter.frames import Binding, Session
+    from pscdsl._src.frontend.interpreter.state import Missing
 
 Several = TypeVar("Several", bound="tuple[Any, ...] | list[Any] | dict[Any, Any] | set[Any]")
 
@@ -527,7 +528,7 @@ def keeps_an_axis(index: AnyValue) -> bool:
 # Values with references among their parts.
 
 
-def parts_of(value: Place) -> Sequence[Place]:
+def parts_of(value: Binding | Missing) -> Sequence[Place]:
     """Return the items of a static container, which may be references."""
     if is_sequence(value):
         return value
@@ -538,7 +539,7 @@ def parts_of(value: Place) -> Sequence[Place]:
     return ()
 
 
-def located_in(value: Place) -> Iterator[Located]:
+def located_in(value: Binding | Missing) -> Iterator[Located]:
     """Yield the references in a value."""
     match value:
         case Located():
@@ -594,7 +595,7 @@ def seen(value: Place) -> AnyValue:
     return value.seen() if isinstance(value, Located) else value
 
 
-def held_in(session: Session, value: Place) -> Iterator[Cell | Container]:
+def held_in(session: Session, value: Binding) -> Iterator[Cell | Container]:
     """Yield the cells that a value refers to, and the containers in it."""
     from pscdsl._src.frontend.interpreter.containers import containers_in  # avoids an import cycle
 

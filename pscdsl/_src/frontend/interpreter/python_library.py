@@ -17,7 +17,14 @@ from typing import Any, Final, TypeGuard
 
 from pscdsl._src.frontend.interpreter import counters, operators, python_numbers
 from pscdsl._src.frontend.interpreter.calls import invoke
-from pscdsl._src.frontend.interpreter.equality import Table, is_key, isinstance_, meant
+from pscdsl._src.frontend.interpreter.equality import (
+    ABSENT,
+    Absent,
+    Table,
+    is_key,
+    isinstance_,
+    meant,
+)
 from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram, require_program, session_of
 from pscdsl._src.frontend.interpreter.functions import Closure, items_of
 from pscdsl._src.frontend.interpreter.iteration import (
@@ -367,20 +374,17 @@ def _keys(here: Builder, name: str, key: AnyValue, items: Sequence[AnyValue]) ->
     return keys
 
 
-_ABSENT: Final = object()
-
-
 def _extremum(name: str, real: Callable[..., int]) -> Rule:
     def apply(
-        here: Builder, *values: AnyValue, key: AnyValue = None, default: AnyValue = _ABSENT
+        here: Builder, *values: AnyValue, key: AnyValue = None, default: AnyValue | Absent = ABSENT
     ) -> AnyValue:
         if len(values) == 1 and is_traced(values[0]):
             raise Failure(ArrayLeavesProgram(function=name, rewrite=f"`x.{name}()`"))
-        if not values or (len(values) > 1 and default is not _ABSENT):
+        if not values or (len(values) > 1 and not isinstance(default, Absent)):
             raise Failure(BadArguments(function=name, problem="takes items, or a `default` of one"))
         items = items_of(values[0]) if len(values) == 1 else values
         if not items:
-            if default is _ABSENT:
+            if isinstance(default, Absent):
                 raise Failure(BadArguments(function=name, problem="is given nothing"))
             return default
         found = python_numbers.extremum(here, name, items) if key is None else None
@@ -603,14 +607,14 @@ def _set(kind: type[set[Any] | frozenset[Any]]) -> Rule:
 
 
 def _getattr(
-    here: Builder, obj: AnyValue, name: AnyValue, default: AnyValue = _ABSENT, /
+    here: Builder, obj: AnyValue, name: AnyValue, default: AnyValue | Absent = ABSENT, /
 ) -> AnyValue:
     # The import is here since attributes may be those of this library.
     from pscdsl._src.frontend.interpreter.attributes import attribute
 
     if not isinstance(name, str):
         raise Failure(NotStatic(what="the attribute that `getattr` reads"))
-    if default is not _ABSENT and not _has(obj, name):
+    if not isinstance(default, Absent) and not _has(obj, name):
         what = f"whether {describe(obj)} has the attribute `{name}`"
         raise Failure(NotStatic(what=what, rewrite="leave the default out"))
     node = ast.Attribute(ast.Name("x", ast.Load()), name, ast.Load())
@@ -624,10 +628,10 @@ def _has(value: AnyValue, name: str) -> bool:
 
 
 def _reduce(
-    here: Builder, function: AnyValue, iterable: AnyValue, /, initial: AnyValue = _ABSENT
+    here: Builder, function: AnyValue, iterable: AnyValue, /, initial: AnyValue | Absent = ABSENT
 ) -> AnyValue:
     items = list(items_of(iterable))
-    if initial is not _ABSENT:
+    if not isinstance(initial, Absent):
         items.insert(0, initial)
     if not items:
         raise Failure(BadArguments(function="functools.reduce", problem="of nothing"))

@@ -16,7 +16,6 @@ from pscdsl._src.frontend.values import (
     Applicable,
     EnumMember,
     Marker,
-    Place,
     RecordValue,
     StaticFunction,
     describe,
@@ -43,7 +42,7 @@ SpecKey: TypeAlias = "tuple[tuple[str, ...], tuple[Spec, ...]]"
 """The size and type arguments of a record class."""
 
 
-def as_function(value: Place) -> Place:
+def as_function(value: AnyValue) -> AnyValue:
     """Return a callable record's method `__call__`; any other value as given."""
     return value.cls.method(value, "__call__") or value if isinstance(value, RecordValue) else value
 

@@ -190,7 +190,7 @@ def is_whole(value: Place) -> TypeGuard[Ref]:
     return isinstance(value, Ref) and not value.steps and value.cell.frozen is None
 
 
-def is_held_once(value: Place, held: Counter[Cell | Container] | None) -> TypeGuard[Ref]:
+def is_held_once(value: Binding, held: Counter[Cell | Container] | None) -> TypeGuard[Ref]:
     """Return whether a value is a whole array that takes stores, with a single reference."""
     return is_whole(value) and held is not None and held[value.cell] == 1
 

@@ -36,7 +36,7 @@ from pscdsl._src.frontend.transformations.derived import (
 )
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
-from pscdsl._src.frontend.values import AnyValue, External, Poison, Poisoned, is_traced
+from pscdsl._src.frontend.values import AnyValue, External, Place, Poison, Poisoned, is_traced
 from pscdsl._src.ir.builder import Value, Weak
 from pscdsl._src.language.writes import named
 from pscdsl._src.primitives import elementwise as e
@@ -418,7 +418,7 @@ class MadeDefinition(Definition):
         made.writes = self.writes
         return made
 
-    def _run(self, session: Session, arguments: dict[str, AnyValue]) -> AnyValue:
+    def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
         around = self.around
         function = around.function
         frame = Frame(session, function.source, function.scope, None, None, function)
@@ -522,7 +522,7 @@ def made_kernel(
     return made
 
 
-def _declared_writes(kernel: FunctionStatement) -> tuple[object, ...]:
+def _declared_writes(kernel: FunctionStatement) -> tuple[AnyValue, ...]:
     """Return the parameters that a kernel's decorators declare as written; NotKnown if unknown."""
     given = [
         option.value

@@ -18,7 +18,7 @@ from pscdsl._src.frontend.transformations.derivatives import jvp_, spec_of_type,
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import AnyValue, Args, Kwargs, Poisoned
+from pscdsl._src.frontend.values import AnyValue, Args, Kwargs, Place, Poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl.typing.array_types import NONE, Type, leaves, paths
@@ -293,7 +293,7 @@ class DerivedDefinition(Definition):
         """The values of parameters that are not given."""
         return {**super().defaults, **dict.fromkeys(self.left_out)}
 
-    def _run(self, session: Session, arguments: dict[str, AnyValue]) -> AnyValue:
+    def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
         assert session.program is not None
         given = list(self.signature.parameters)
         absent = [each for each in given if arguments[each.name] is None]
