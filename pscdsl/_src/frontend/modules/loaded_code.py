@@ -14,10 +14,10 @@ import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.abc import InspectLoader
 from importlib.machinery import SourceFileLoader
 from operator import itemgetter
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Final,
@@ -55,6 +55,9 @@ from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.codes.limits import NoSource, SeveralFunctions, TextChanged
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_tuple
+
+if TYPE_CHECKING:
+    from importlib.abc import InspectLoader  # whose module imports much
 
 # Loaded functions: the text that their code was compiled from, and their annotations.
 
