@@ -233,7 +233,9 @@ class _Matching:
                 self.lengths[where] = len(given.items)
                 return True
             case RecordSpec():
-                return isinstance(given, RecordType) and spec.record == given.record
+                if not isinstance(given, RecordType) or spec.record != given.record:
+                    return False  # and what a loaded artefact says of the class may be wrong
+                return [name for name, _ in spec.fields] == [name for name, _ in given.fields]
             case MapSpec():
                 if not isinstance(given, MapType) or isinstance(given, DictType) != spec.plain:
                     return False
