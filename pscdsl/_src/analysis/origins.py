@@ -26,7 +26,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Source:
+class BadValueSource:
     """The equation that makes a value which none of its operands has."""
 
     equation: Equation
@@ -43,7 +43,7 @@ class Source:
 
 
 class _Found(Exception):
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: BadValueSource) -> None:
         super().__init__()
         self.source = source
 
@@ -88,7 +88,7 @@ class _Searching(Evaluator):
         operands = tuple([value(x) for x in equation.inputs])
         if equation.primitive.blocks() or hasattr(equation.primitive, "function"):
             equation.primitive.evaluate(self, *operands)  # raises if a block of it is the source
-        raise _Found(Source(equation, operands))
+        raise _Found(BadValueSource(equation, operands))
 
     def call(
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
@@ -99,7 +99,7 @@ class _Searching(Evaluator):
 
 def source_of(
     function: Function, sizes: Mapping[str, int], operands: Sequence[NDArray], is_bad: IsBad
-) -> Source | None:
+) -> BadValueSource | None:
     """Return the equation that makes the first bad value of a function's results."""
     with np.errstate(all="ignore"):
         try:

@@ -17,7 +17,7 @@ from typing import cast
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives.control import Call, Control
-from pscdsl._src.primitives.effects import Record, Text
+from pscdsl._src.primitives.effects import TextEffect, ValueRecord
 from pscdsl._src.primitives.elementwise import Elementwise
 from pscdsl._src.primitives.shaping import Constant
 from pscdsl.typing.array_types import paths, show_type
@@ -163,12 +163,12 @@ def _(primitive: Call, names: FunctionNames) -> str:
 
 
 @heading.register
-def _(primitive: Text, names: FunctionNames) -> str:
+def _(primitive: TextEffect, names: FunctionNames) -> str:
     return f"{primitive.label} {primitive.text!r}"
 
 
 @heading.register
-def _(primitive: Record, names: FunctionNames) -> str:
+def _(primitive: ValueRecord, names: FunctionNames) -> str:
     return f"{primitive.label} {primitive.named.name!r}"
 
 

@@ -15,7 +15,14 @@ from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.meanings import MEANINGS
-from pscdsl._src.primitives.effects import Check, Named, Print, Progress, Record, Text
+from pscdsl._src.primitives.effects import (
+    Check,
+    Named,
+    Print,
+    ProgressEffect,
+    TextEffect,
+    ValueRecord,
+)
 from pscdsl.typing.array_types import StaticType, leaves
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import Failure
@@ -39,7 +46,7 @@ def print_(here: Builder, text: AnyValue, /, *args: AnyValue, **kwargs: AnyValue
 def value(here: Builder, name: AnyValue, x: AnyValue) -> AnyValue:
     label = _known_text(_VALUE, name)
     named, operands = _field(here, _VALUE, label, x)
-    here.bind(Record(named=named), operands)
+    here.bind(ValueRecord(named=named), operands)
     return x
 
 
@@ -65,7 +72,7 @@ def progress(here: Builder, step: AnyValue, steps: AnyValue, label: AnyValue) ->
             problem = f"takes an integer for `{name}`, and {describe(x)} is none"
             raise Failure(BadArguments(function=_PROGRESS, problem=problem))
         operands.append(number)
-    here.bind(Progress(title=_known_text(_PROGRESS, label)), operands)
+    here.bind(ProgressEffect(title=_known_text(_PROGRESS, label)), operands)
 
 
 def _known_text(function: str, text: AnyValue) -> str:
@@ -101,11 +108,11 @@ def _fields(
         named, values = _field(here, function, name, x)
         fields.append(named)
         operands += values
-    _try(function, Text(text=text, fields=tuple(fields)), operands)
+    _try(function, TextEffect(text=text, fields=tuple(fields)), operands)
     return tuple(fields), operands
 
 
-def _try(function: str, text: Text, operands: Sequence[Value]) -> None:
+def _try(function: str, text: TextEffect, operands: Sequence[Value]) -> None:
     """Fill the fields with zeros; a Failure if a format does not apply to its field."""
     examples = [np.zeros((1,) * each.ndim, to_numpy(each.dtype)) for each in operands]
     try:

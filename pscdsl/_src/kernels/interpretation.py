@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Step:
+class InterpretedStep:
     """An equation that was computed."""
 
     path: str
@@ -41,7 +41,7 @@ class Step:
         return f"{self.source.strip()}\n  {self.operation}"
 
 
-Watcher = Callable[[Step], object]
+Watcher = Callable[[InterpretedStep], object]
 
 
 class _Stepping(Evaluator):
@@ -56,7 +56,9 @@ class _Stepping(Evaluator):
     def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
         results = super().results(equation, inputs)
         span, text = equation.span, show_equation(equation)
-        step = Step(span.path, span.line, text, tuple(inputs), tuple(results), shown_at(span))
+        step = InterpretedStep(
+            span.path, span.line, text, tuple(inputs), tuple(results), shown_at(span)
+        )
         if self._watcher is not None:
             self._watcher(step)
         if span.line in self._breakpoints:

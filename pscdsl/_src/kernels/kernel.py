@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pscdsl._src.kernels.captured_state import Watch
     from pscdsl._src.kernels.executables import CacheInfo
     from pscdsl._src.kernels.inspection import Inspection
-    from pscdsl._src.kernels.interpretation import Step
+    from pscdsl._src.kernels.interpretation import InterpretedStep
     from pscdsl._src.kernels.lowered import Compiled, Lowered
     from pscdsl._src.kernels.reading import Reading
     from pscdsl._src.kernels.warm_start import Start
@@ -521,7 +521,7 @@ class Kernel(Called[P, R]):
     def interpret(
         self,
         *args: Any,
-        watcher: Callable[[Step], object] | None = None,
+        watcher: Callable[[InterpretedStep], object] | None = None,
         breakpoints: Collection[int] = (),
         **kwargs: Any,
     ) -> R:

@@ -184,7 +184,7 @@ def _tree(tree: Type, leaves: Iterator[NDArray]) -> Any:
 
 
 @dataclass(frozen=True)
-class Text(Effect):
+class TextEffect(Effect):
     """An effect with a text whose fields are operands: a format string as `str.format` takes it."""
 
     text: str = ""
@@ -198,7 +198,7 @@ class Text(Effect):
 
 
 @dataclass(frozen=True)
-class Print(Text, name="print"):
+class Print(TextEffect, name="print"):
     """A line on standard output."""
 
     kind = "print"
@@ -213,7 +213,7 @@ RECORDED: Final[ContextVar[Recorder]] = ContextVar("recorded")
 
 
 @dataclass(frozen=True)
-class Record(Effect, name="record"):
+class ValueRecord(Effect, name="record"):
     """A value that `kernel.inspect` returns under a name."""
 
     kind = "value"
@@ -237,7 +237,7 @@ _UPDATES: Final = 100
 
 
 @dataclass(frozen=True)
-class Check(Text, name="check"):
+class Check(TextEffect, name="check"):
     """A condition, the first operand, that is to hold; the text says what is wrong otherwise."""
 
     kind = "check"
@@ -255,7 +255,7 @@ class Check(Text, name="check"):
 
 
 @dataclass(frozen=True)
-class Progress(Effect, name="progress"):
+class ProgressEffect(Effect, name="progress"):
     """A bar for a loop; operands: the number of the step, from 0 on, and how many there are.
 
     The host is called about a hundred times, however many steps there are.

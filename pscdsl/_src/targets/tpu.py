@@ -10,8 +10,8 @@ from pscdsl._src.primitives.effects import (
     NoInfinity,
     NoNan,
     Print,
-    Progress,
-    Record,
+    ProgressEffect,
+    ValueRecord,
 )
 from pscdsl._src.primitives.factorisations import Lu, Qr
 from pscdsl._src.primitives.indexing import Scatter
@@ -22,11 +22,15 @@ from pscdsl._src.targets.scatters import last_update
 _WITHOUT: Final = "compile without effects, in a `with psc.debug.off():`"
 _INSTEAD: Final = "factor matrices in a kernel on the CPU; `cholesky` runs on TPUs"
 
+_EFFECTS: Final = (Print, ProgressEffect, ValueRecord, Check, InRange, NoNan, NoInfinity)
+
 TPU: Final = Target(
     "tpu",
     rewrites={Scatter: (last_update,)},
     missing={
         **dict.fromkeys((Lu, Qr, Eigh, Eig, Svd), _INSTEAD),
-        **dict.fromkeys((Print, Progress, Record, Check, InRange, NoNan, NoInfinity), _WITHOUT),
+        **dict.fromkeys(
+            (Print, ProgressEffect, ValueRecord, Check, InRange, NoNan, NoInfinity), _WITHOUT
+        ),
     },
 )
