@@ -36,7 +36,7 @@ from pscdsl.typing.codes.element_types import DtypeNotAccepted
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BOOL, F64
+from pscdsl.typing.dtypes import BOOL, F16, F64
 from pscdsl.typing.python_containers import is_scalar
 
 # How functions of this package get their meanings: under SciPy's name too, which means the same.
@@ -83,8 +83,8 @@ def _below_zero(function: Callable[..., Any]) -> Callable[..., Any]:
     return body
 
 
-LARGEST_FACTOR = 1e30
-"""Factorials are multiplied by in steps, each of which fits every dtype."""
+_LARGEST_FACTORS = {F16: 1e4}
+"""The largest number by which a step multiplies in a dtype, if it is not 1e30."""
 
 OF_ELEMENTS: dict[str, Callable[..., Any]] = {
     "erf": e.erf,
@@ -176,8 +176,9 @@ def _polygamma(n: Any, x: Value) -> Any:
         return s.digamma(x)
     found: Value = s.zeta(float(order + 1), x)
     factor = 1.0 if order % 2 else -1.0
+    largest = _LARGEST_FACTORS.get(found.dtype, 1e30)
     for k in range(2, order + 1):
-        if abs(factor) * k > LARGEST_FACTOR:
+        if abs(factor) * k > largest:
             found, factor = e.multiply(found, factor), 1.0
         factor *= k
     return found if factor == 1 else e.multiply(found, factor)

@@ -451,3 +451,9 @@ def test_derivatives_in_parameters_are_refused() -> None:
     psc.grad(of_order, 1)(x, x)
     with pytest.raises(psc.CheckError, match=r"`gammainc` has no rule for a derivative in `a`"):
         psc.grad(of_order, 0)(x, x)
+
+
+def test_polygamma_in_half_precision() -> None:
+    x = np.array([1.5, 3], np.float16)
+    found = np.asarray(psc.special.polygamma(9, x))
+    np.testing.assert_allclose(found, theirs("polygamma", 9, x.astype(np.float64)), rtol=2e-3)

@@ -613,7 +613,7 @@ def _axes(given: Range, moved: dict[int, int]) -> frozenset[object]:
 
 
 def _everywhere(given: Range, rank: int) -> frozenset[object]:
-    """Return a range that varies along every axis, where the axes are not known."""
+    """Return what the range varies with, all axes if they are not known one by one."""
     if not any(isinstance(x, int) for x in given.along):
         return given.along
     return _all_axes(given.along, rank)
