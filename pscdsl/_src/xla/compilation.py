@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.primitives.effects import Effect
 from pscdsl._src.xla import disk, exactness, lapack
 from pscdsl._src.xla.depths import DEEPEST, Depths
 from pscdsl._src.xla.device import CPU, Device
@@ -17,7 +16,6 @@ from pscdsl._src.xla.disk import digest, load, offer, opened, save
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES, Aval, without
-from pscdsl._src.xla.runtime.effects import EffectfulExecutable, Effects
 from pscdsl._src.xla.runtime.executable import (
     CompilationFailed,
     Executable,
@@ -28,6 +26,7 @@ from pscdsl._src.xla.runtime.memory import Recipe
 
 if TYPE_CHECKING:
     from pscdsl._src.artefacts.format import SizedProgram
+    from pscdsl._src.primitives.effects import Effect
 
 
 # From modules to executables.
@@ -130,6 +129,11 @@ def compile_module(
     here = device.placement
     started = perf_counter()
     if effects:
+        from pscdsl._src.xla.runtime.effects import (  # which few programs have
+            EffectfulExecutable,
+            Effects,
+        )
+
         heard = Effects()
         functions = [heard.host_function(effect) for effect in effects]
         copy = c.mlir.Module.parse(bytecode, c.another_context())

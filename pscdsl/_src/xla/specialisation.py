@@ -10,19 +10,21 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import Signature as PythonSignature
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
-from pscdsl._src.primitives.effects import Effect, effects_of
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl._src.xla.runtime.executable import Groups
 from pscdsl.typing.array_types import ArrayType, leaves, paths
 from pscdsl.typing.dtypes import KEY, DType
 from pscdsl.typing.signatures import ArraySpec, Choice, OptionalSpec, Signature, Spec
+
+if TYPE_CHECKING:
+    from pscdsl._src.primitives.effects import Effect
 
 Key: TypeAlias = Hashable
 """A key that tells one specialisation of a kernel from the others."""
@@ -84,6 +86,8 @@ class Specialisation:
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
         """The effects of the program, by the numbers of their host functions."""
+        from pscdsl._src.primitives.effects import effects_of  # a loaded artefact has none
+
         return effects_of(self.program)
 
     @cached_property

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pscdsl._src.primitives.effects import Effect
 from pscdsl._src.targets.forms import Form, switched_off
 from pscdsl._src.xla import exactness
 from pscdsl._src.xla.compilation import compile_module
@@ -14,6 +13,9 @@ from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl._src.xla.runtime.executable import Executable, Groups, known
+
+if TYPE_CHECKING:
+    from pscdsl._src.primitives.effects import Effect
 
 # Programs that are compiled for vectors of 128 bits.
 #

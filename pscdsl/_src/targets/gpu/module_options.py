@@ -8,15 +8,17 @@ atomic operations would have another order in every run of a GPU.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pscdsl._src.primitives.effects import Effect
 from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.exactness import DISABLED, EXCESS, MOVER, SIMPLIFIER
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.executable import Executable, Groups
+
+if TYPE_CHECKING:
+    from pscdsl._src.primitives.effects import Effect
 
 DETERMINISTIC: Final = "xla_gpu_deterministic_ops"
 """The option for equal results in every run: no atomic operations in sums, scatters,
