@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jax.experimental import checkify
-
 from benchmarks.effects import STEPS, X, best
+
+jax: Any = importlib.import_module("jax")
+jnp: Any = importlib.import_module("jax.numpy")
+checkify: Any = importlib.import_module("jax.experimental.checkify")
 
 
 def measured() -> dict[str, tuple[float, float]]:

@@ -81,7 +81,7 @@ def same_dtype(wanted: Any, found: Any, given: DType) -> bool:
 
 
 WIDENING = sorted(
-    each.name for each in {*MEANINGS.values()} if isinstance(each, Meaning) and each.widens
+    {each.name for each in MEANINGS.values() if isinstance(each, Meaning) and each.widens}
 )
 
 
