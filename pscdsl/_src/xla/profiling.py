@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -111,10 +112,13 @@ def _fill(found: Profile, data: bytes) -> None:
     moved: defaultdict[Line, int] = defaultdict(int)
     own: dict[Any, list[tuple[str, float]]] = defaultdict(list)
     read = boot.untyped("_profile_data").ProfileData.from_serialized_xspace(data)
-    for plane in read.planes:
-        for track in plane.lines:
-            for program, operation, spent in _own_times(_operations(track)):
-                own[program].append((operation, spent))
+    with warnings.catch_warnings():
+        # jaxlib's classes have no module, of which Python 3.15 warns where nothing can be raised.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for plane in read.planes:
+            for track in plane.lines:
+                for program, operation, spent in _own_times(_operations(track)):
+                    own[program].append((operation, spent))
     programs = [_instructions(executable) for executable in _live_executables()]
     unknown: dict[str, tuple[Line, int]] = {}
     for times in own.values():
