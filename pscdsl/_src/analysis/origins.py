@@ -18,7 +18,6 @@ from pscdsl._src.ir.program import (
     literal_array,
 )
 from pscdsl._src.primitives.effects import shown_at
-from pscdsl.typing.dims import Size
 
 IsBad = Callable[[NDArray], bool]
 _SHOWN = 8
@@ -90,11 +89,8 @@ class _Searching(Evaluator):
             equation.primitive.evaluate(self, *operands)  # raises if a block of it is the source
         raise _Found(BadValueSource(equation, operands))
 
-    def call(
-        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
-    ) -> tuple[NDArray, ...]:
-        inner = {each: self.size(size) for each, size in sizes.items()}
-        return _Searching(inner, self._is_bad).block(function.body, operands)
+    def at(self, sizes: Mapping[str, int]) -> Evaluator:
+        return _Searching(sizes, self._is_bad)
 
 
 def source_of(

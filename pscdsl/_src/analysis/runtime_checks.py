@@ -75,7 +75,7 @@ def _checked(
         primitive = equation.primitive
         if not _combines(primitive):
             changed = rebuilt(primitive, of_block, functions.__getitem__)
-            equation = Equation(changed, equation.inputs, equation.outputs, equation.span)
+            equation = equation.with_primitive(changed)
         equations.append(equation)
         operands: tuple[Atom, ...] = ()
         axes: tuple[int, ...] = ()

@@ -88,6 +88,12 @@ class Equation:
         self.outputs: Final = outputs
         self.span: Final = span
 
+    def with_primitive(self, primitive: Primitive) -> Equation:
+        """Return the equation with another primitive; itself if it is the same."""
+        if primitive is self.primitive:
+            return self
+        return Equation(primitive, self.inputs, self.outputs, self.span)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
@@ -386,7 +392,11 @@ class Evaluator:
     ) -> tuple[NDArray, ...]:
         """Return the results of another function, its sizes given in terms of the sizes here."""
         inner = {name: self.size(size) for name, size in sizes.items()}
-        return Evaluator(inner).block(function.body, operands)
+        return self.at(inner).block(function.body, operands)
+
+    def at(self, sizes: Mapping[str, int]) -> Evaluator:
+        """Return the evaluator of a function that is called at these sizes."""
+        return Evaluator(sizes)
 
     def _value(self, atom: Atom, values: Mapping[Atom, NDArray]) -> NDArray:
         if not isinstance(atom, Literal):

@@ -16,7 +16,6 @@ from pscdsl._src.ir.program import Equation, Evaluator, Function
 from pscdsl._src.primitives.effects import shown_at
 from pscdsl._src.xla.runtime.boot import ArrayImpl
 from pscdsl._src.xla.runtime.devices import to_numpy as contents
-from pscdsl.typing.dims import Size
 from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
@@ -65,12 +64,8 @@ class _Stepping(Evaluator):
             breakpoint()  # `step` has the operands and the results
         return results
 
-    def call(
-        self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
-    ) -> tuple[NDArray, ...]:
-        inner = {name: self.size(size) for name, size in sizes.items()}
-        there = _Stepping(inner, self._watcher, self._breakpoints)
-        return there.block(function.body, operands)
+    def at(self, sizes: Mapping[str, int]) -> Evaluator:
+        return _Stepping(sizes, self._watcher, self._breakpoints)
 
 
 def interpret(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import operator
@@ -741,7 +740,7 @@ class Kernel(Called[P, R]):
         leaves = self.arguments(args, kwargs, specialisation.constants)[0]
         types = specialisation.program.body.in_types
         groups = number_groups(leaves, types, specialisation.donate)
-        return dataclasses.replace(specialisation, groups=groups)
+        return replace(specialisation, groups=groups)
 
     def _specialisation_of_call(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], left_out: tuple[str, ...]

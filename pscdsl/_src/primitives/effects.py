@@ -19,7 +19,7 @@ import numpy as np
 from pscdsl._src.interpreters.replay import repeated
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl._src.ir.program import Block, Equation, Function, effects_in, mapped, rebuilt
+from pscdsl._src.ir.program import Block, Function, effects_in, mapped, rebuilt
 from pscdsl._src.support.effects import Kind
 from pscdsl._src.support.progress import BARS
 from pscdsl._src.support.tracebacks import UsersError
@@ -108,7 +108,7 @@ def without_effects(function: Function, kept: Collection[Kind] = ()) -> Function
         def of_block(block: Block) -> Block:
             if block not in blocks:
                 equations = [
-                    _with(each, rebuilt(each.primitive, of_block, functions.__getitem__))
+                    each.with_primitive(rebuilt(each.primitive, of_block, functions.__getitem__))
                     for each in block.equations
                     if not isinstance(each.primitive, Effect) or each.primitive.kind in kept
                 ]
@@ -123,12 +123,6 @@ def without_effects(function: Function, kept: Collection[Kind] = ()) -> Function
 def pure_block(block: Block) -> Block:
     """Return a block without the effects in it and in what it calls."""
     return without_effects(Function("block", (), Assumptions(), block)).body
-
-
-def _with(equation: Equation, primitive: Primitive) -> Equation:
-    if primitive is equation.primitive:
-        return equation
-    return Equation(primitive, equation.inputs, equation.outputs, equation.span)
 
 
 # The effects that a kernel asks for: `psc.debug.print`, `psc.debug.value`, `psc.check`.

@@ -83,10 +83,7 @@ class Pruner:
             return equation
         if isinstance(primitive, Control) and primitive.layout.is_repeated:
             return self.control(primitive, equation, used)
-        new = rebuilt(primitive, self.block, _same)
-        if new is primitive:
-            return equation
-        return Equation(new, equation.inputs, equation.outputs, equation.span)
+        return equation.with_primitive(rebuilt(primitive, self.block, _same))
 
     def control(self, primitive: Control, equation: Equation, used: Collection[Atom]) -> Equation:
         """Return a loop or choice without unused operands or carries that only feed themselves."""
@@ -265,10 +262,7 @@ def _nested(
     """Return a block with other blocks and functions in it."""
 
     def of(equation: Equation) -> Equation:
-        new = rebuilt(equation.primitive, of_block, of_function)
-        if new is equation.primitive:
-            return equation
-        return Equation(new, equation.inputs, equation.outputs, equation.span)
+        return equation.with_primitive(rebuilt(equation.primitive, of_block, of_function))
 
     if all(is_plain(each.primitive) for each in block.equations):
         return block
