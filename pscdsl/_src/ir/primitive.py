@@ -206,10 +206,10 @@ class Hlo(Protocol):
         """Emit a call of another function, which is emitted once for each of its sizes."""
         ...
 
-    def host_call(self, effect: Primitive, operands: Sequence[H], unless: H | None = None) -> None:
+    def host_call(self, effect: Primitive, operands: Sequence[H], unless: Sequence[H] = ()) -> None:
         """Emit an effect, which runs on the host after those before it.
 
-        It is left out where all elements of the array of bools `unless` are true.
+        It is left out where all elements of the arrays of bools in `unless` are true.
         """
         ...
 

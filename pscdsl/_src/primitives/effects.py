@@ -37,7 +37,7 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import NOWHERE, Span
 from pscdsl.typing.dims import Size
-from pscdsl.typing.dtypes import BOOL, I64, DType
+from pscdsl.typing.dtypes import I64, DType
 
 # Effects in general.
 
@@ -244,7 +244,7 @@ class Check(TextEffect, name="check"):
             raise CheckFailed(f"{self.filled(iter(leaves))}\n{shown_at(self.span)}")
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        hlo.host_call(self, operands, unless=operands[0])
+        hlo.host_call(self, operands, unless=operands[:1])
         return ()
 
 
@@ -272,7 +272,7 @@ class ProgressEffect(Effect, name="progress"):
         due = hlo.compare("EQ", hlo.binary("remainder", step, every), hlo.full(0, number))
         last = hlo.compare("EQ", step, hlo.binary("subtract", steps, one))
         waits = hlo.unary("not", hlo.binary("or", due, last))
-        hlo.host_call(self, (step, steps), unless=waits)
+        hlo.host_call(self, (step, steps), unless=(waits,))
         return ()
 
 
@@ -305,7 +305,7 @@ class Searched(Effect):
         )
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        holds: H | None = None
+        fine: list[H] = []
         first = len(operands) - self.results
         for x, type_ in zip(operands[first:], inputs[first:], strict=True):
             if not type_.dtype.is_inexact:
@@ -314,19 +314,9 @@ class Searched(Effect):
             real = type_.with_dtype(type_.dtype.real)
             if type_.dtype.is_complex:
                 parts = [hlo.op(part, (x,), (real,))[0] for part in ("real", "imag")]
-            for part in parts:
-                fine = hlo.unary("not", self.emit_bad(hlo, part, real.dtype))
-                count = len(hlo.shape(type_.shape))
-                (every,) = hlo.reduce(
-                    (fine,),
-                    (hlo.full(True, ArrayType(BOOL)),),
-                    range(count),
-                    (ArrayType(BOOL),),
-                    lambda a, b: (hlo.binary("and", a[0], b[0]),),
-                )
-                holds = every if holds is None else hlo.binary("and", holds, every)
-        if holds is not None:
-            hlo.host_call(self, operands, unless=holds)
+            fine += [hlo.unary("not", self.emit_bad(hlo, part, real.dtype)) for part in parts]
+        if fine:
+            hlo.host_call(self, operands, unless=fine)
         return ()
 
 
@@ -405,7 +395,7 @@ class InRange(Effect, name="in_range"):
         limits = hlo.broadcast(highest, wide, (wide.rank - 1,))
         positive = hlo.compare("GE", tuples, hlo.full(0, wide))
         holds = hlo.binary("and", positive, hlo.compare("LE", tuples, limits))
-        hlo.host_call(self, (tuples, highest), unless=holds)
+        hlo.host_call(self, (tuples, highest), unless=(holds,))
         return ()
 
 

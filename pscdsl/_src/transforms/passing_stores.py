@@ -61,7 +61,7 @@ class StoresPass:
         new = rebuilt(equation.primitive, self.block, _same)
         if new is equation.primitive:
             return equation
-        return Equation(new, equation.inputs, equation.outputs, equation.span)
+        return equation.with_primitive(new)
 
 
 def _same(function: Function) -> Function:

@@ -285,7 +285,7 @@ def _in_block(block: Block) -> Block:
         rows = _Rows(x, kind.axes, largest)
         if x.type.dtype.is_float and rows.hide(equations[place + 1 :], block.results):
             new = Largest(kind.axes)
-            equations[place] = Equation(new, equation.inputs, equation.outputs, equation.span)
+            equations[place] = equation.with_primitive(new)
     return _with(block, equations)
 
 

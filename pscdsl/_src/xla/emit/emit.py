@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -741,7 +741,7 @@ class Emitter(Operations):
     # Effects: each takes the number that the one before has returned, so that XLA keeps the order.
     # Loops carry the number, and branches return it.
 
-    def host_call(self, effect: Primitive, operands: Sequence[H], unless: H | None = None) -> None:
+    def host_call(self, effect: Primitive, operands: Sequence[H], unless: Sequence[H] = ()) -> None:
         """Emit the call of the host function of an effect."""
         number = self._module.effects.get(effect)  # type: ignore[call-overload]
         if number is None or self._in_reduction:
@@ -757,18 +757,21 @@ class Emitter(Operations):
             target = self._module.lowering.host_calls
             return self.custom_call(target, (before, *operands), (before.type,), **given)
 
-        if unless is None:
+        if not unless:
             (self._token,) = call()
             return
-        true = self.full(True, ArrayType(BOOL))
-        holds = self.reduce(
-            (unless,),
-            (true,),
-            range(len(self.shape_of(unless))),
+        holds = reduce(partial(self.binary, "and"), map(self._all, unless))
+        (self._token,) = super().case(holds, (call, lambda: (before,)), (before.type,))
+
+    def _all(self, truths: H) -> H:
+        """Emit whether all elements of an array of bools are true."""
+        return self.reduce(
+            (truths,),
+            (self.full(True, ArrayType(BOOL)),),
+            range(len(self.shape_of(truths))),
             (c.tensor("bool", ()),),
             lambda a, b: self.op("and", (*a, *b), (a[0].type,)),
         )[0]
-        (self._token,) = super().case(holds, (call, lambda: (before,)), (before.type,))
 
     def _order(self) -> H:
         """Return the number that the effect before has returned."""
