@@ -58,10 +58,7 @@ class StoresPass:
     def _nested(self, equation: Equation) -> Equation:
         if is_plain(equation.primitive):
             return equation
-        new = rebuilt(equation.primitive, self.block, _same)
-        if new is equation.primitive:
-            return equation
-        return equation.with_primitive(new)
+        return equation.with_primitive(rebuilt(equation.primitive, self.block, _same))
 
 
 def _same(function: Function) -> Function:
