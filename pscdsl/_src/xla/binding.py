@@ -17,7 +17,7 @@ from pscdsl._src.language.records import field_names, plain_fields, ways_of_cont
 from pscdsl._src.support.processes import keep_for_ever
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
-from pscdsl._src.xla.runtime.devices import Placement, host_view, plain_truths, to_numpy
+from pscdsl._src.xla.runtime.devices import LiveDevice, host_view, plain_truths, to_numpy
 from pscdsl.typing.static_values import exact
 
 # The containers of arguments and results, which a call flattens into leaves.
@@ -296,7 +296,7 @@ def is_placed(value: Any) -> bool:
 
 
 def readable(
-    args: tuple[Any, ...], kwargs: Mapping[str, Any], here: Placement
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], here: LiveDevice
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]] | None:
     """Replace the arguments that C++ would misread.
 
@@ -323,7 +323,7 @@ def readable(
     return tuple(args), kwargs
 
 
-def _brought(value: Any, known: frozenset[np.dtype[Any]], here: Placement) -> Any:
+def _brought(value: Any, known: frozenset[np.dtype[Any]], here: LiveDevice) -> Any:
     kind: type[Any] = value.__class__
     if kind is ArrayImpl:  # not committed to a device: C++ would take it for a NumPy array
         return value if value.is_deleted() else here.put(to_numpy(value))

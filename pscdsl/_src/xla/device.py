@@ -16,7 +16,7 @@ from pscdsl._src.support.processes import once
 from pscdsl._src.support.tracebacks import UsersError, public
 
 if TYPE_CHECKING:
-    from pscdsl._src.xla.runtime.devices import Placement
+    from pscdsl._src.xla.runtime.devices import LiveDevice
 
 PLATFORMS: Final = ("cpu", "cuda", "tpu")
 """The platforms that programs run on."""
@@ -37,7 +37,7 @@ class Device:
     number: int = 0
 
     @property
-    def placement(self) -> Placement:
+    def placement(self) -> LiveDevice:
         """Return the device's placement of arrays, or raise `UnsupportedDeviceError`.
 
         The first time, this makes the client of the platform.

@@ -21,7 +21,7 @@ from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import PROCESSORS_VARIABLE, Aval, processors
-from pscdsl._src.xla.runtime.devices import Placement
+from pscdsl._src.xla.runtime.devices import LiveDevice
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 
@@ -151,7 +151,7 @@ def _version() -> str:
     return f"{library.__version__} {getattr(boot.xla, '_version', '')}"
 
 
-def _topology(here: Placement) -> str:
+def _topology(here: LiveDevice) -> str:
     """Return the processor's features among other things, as the compiler sees them."""
     return str(boot.jax.get_topology_for_devices(here.device_list).fingerprint())
 

@@ -35,7 +35,7 @@ from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.plans import READ_BYTES, Plans
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, calls_wait
-from pscdsl._src.xla.runtime.devices import COPYING, Placement, prepare, to_numpy
+from pscdsl._src.xla.runtime.devices import COPYING, LiveDevice, prepare, to_numpy
 from pscdsl._src.xla.runtime.executable import Executable, transfer
 from pscdsl.typing.static_values import equality_tells, exact
 
@@ -79,7 +79,7 @@ class HostValue:
 
     __slots__ = ("aval", "dtype", "placement")
 
-    def __init__(self, aval: Aval, placement: Placement) -> None:
+    def __init__(self, aval: Aval, placement: LiveDevice) -> None:
         self.aval = aval
         self.dtype = aval.dtype
         self.placement = placement
@@ -429,7 +429,7 @@ class Dispatcher:
         return self._name
 
     @property
-    def placement(self) -> Placement:
+    def placement(self) -> LiveDevice:
         """The placement of its programs."""
         return self._placement
 

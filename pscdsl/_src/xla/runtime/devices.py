@@ -365,7 +365,7 @@ def plain_truths(array: NDArray) -> NDArray:
     return array if is_plain else array.view(np.uint8) != 0
 
 
-class Placement(NamedTuple):
+class LiveDevice(NamedTuple):
     """A device in jaxlib's form, with the client that compiles for it and places arrays on it."""
 
     client: Any
@@ -413,12 +413,12 @@ class Placement(NamedTuple):
 
 
 @once_a_client
-def _placements() -> dict[Device, Placement]:
+def _placements() -> dict[Device, LiveDevice]:
     """Return the devices that were used, as jaxlib takes them."""
     return {}
 
 
-def placement(device: Device) -> Placement:
+def placement(device: Device) -> LiveDevice:
     """Return a device in jaxlib's form; make the client of its platform if there is none."""
     device.require_supported()
     client = _CLIENTS[device.platform]()
@@ -430,7 +430,7 @@ def placement(device: Device) -> Placement:
                 f"there is no device {device}: this process has {len(there)} of that platform"
             )
         handle = there[device.number]
-        made = Placement(
+        made = LiveDevice(
             client,
             boot.jax.DeviceList((handle,)),
             boot.jax.SingleDeviceSharding(handle),
@@ -442,7 +442,7 @@ def placement(device: Device) -> Placement:
 
 
 def put(value: Any, aval: boot.Aval | None = None, device: Device = CPU) -> Any:
-    """Return a copy of a NumPy array or scalar on a device; see `Placement.put`."""
+    """Return a copy of a NumPy array or scalar on a device; see `LiveDevice.put`."""
     return placement(device).put(value, aval)
 
 

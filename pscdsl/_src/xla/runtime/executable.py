@@ -14,7 +14,7 @@ from pscdsl._src.xla import lapack
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.devices import Placement
+from pscdsl._src.xla.runtime.devices import LiveDevice
 from pscdsl._src.xla.runtime.devices import to_numpy as contents
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 from pscdsl.typing.array_types import ArrayType
@@ -187,7 +187,7 @@ def memory_of(compiled: Any) -> dict[str, int]:
     }
 
 
-def transfer(leaf: Any, aval: Aval, here: Placement) -> Any:
+def transfer(leaf: Any, aval: Aval, here: LiveDevice) -> Any:
     """Return a leaf as an array of the wanted type on the device of a placement."""
     if type(leaf) is boot.ArrayImpl:
         if leaf.aval.dtype != aval.dtype or leaf.aval.shape != aval.shape:

@@ -1,0 +1,92 @@
+"""Placements: along which axes of a mesh each axis of an array is cut into pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The pieces of an array: for every axis, the mesh axes that it is cut along.
+
+    `Placement((("data",), ()))` has the rows of a matrix in pieces along `data`. An axis that is
+    cut along several mesh axes is cut along the first of them first. Along mesh axes that are not
+    named, every device has the same piece. A placement has no numbers: it fits every mesh with
+    these axes.
+
+    Examples:
+        >>> psc.Placement.parse("n@data d")
+        Placement(axes=(('data',), ()))
+        >>> str(psc.Placement.parse("n@data@model d"))
+        '_@data@model _'
+    """
+
+    axes: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        used = self.used
+        again = next((name for at, name in enumerate(used) if name in used[:at]), None)
+        if again is not None:
+            raise ValueError(f"the mesh axis `{again}` is used more than once in `{self}`")
+
+    @classmethod
+    def parse(cls, text: str) -> Placement:
+        """Return the placement that a text in the notation of shapes describes.
+
+        Args:
+            text: A word for each axis, with a mesh axis after each `@`: `"n@data d"`. The text
+                before the first `@` is not read, and may be `_`.
+
+        Raises:
+            ValueError: A word has no size or no mesh axis where one has to be, or a mesh axis is
+                used more than once.
+        """
+        return cls(tuple([_axes_of(word, text) for word in text.split()]))
+
+    @classmethod
+    def whole(cls, rank: int) -> Placement:
+        """Return the placement that has an array of so many axes whole on every device."""
+        return cls(((),) * rank)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.axes)
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The mesh axes along which something is cut, in the order of the array's axes."""
+        return tuple([name for names in self.axes for name in names])
+
+    @property
+    def is_whole(self) -> bool:
+        """True if every device has the whole array."""
+        return not self.used
+
+    def cuts(self, mesh: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the number of pieces along each axis, for a mesh of these sizes."""
+        return tuple([prod([mesh[name] for name in names]) for names in self.axes])
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self.axes)
+
+    def __str__(self) -> str:
+        return " ".join(["@".join(["_", *names]) for names in self.axes])
+
+    __module__ = "pscdsl"
+
+
+def _axes_of(word: str, text: str) -> tuple[str, ...]:
+    size, *names = word.split("@")
+    if not size:
+        raise ValueError(f"the placement `{text}` has no size before `@` in `{word}`: `_` is any")
+    for name in names:
+        if not name.isidentifier():
+            raise ValueError(f"the placement `{text}` has no mesh axis after an `@` in `{word}`")
+    return tuple(names)
