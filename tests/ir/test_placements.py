@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pscdsl._src.ir.placements import Placement
+from pscdsl.typing.placements import Placement
 
 
 @pytest.mark.parametrize(
