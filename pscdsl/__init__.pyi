@@ -90,7 +90,7 @@ from pscdsl._src.calls.errors import (
 )
 from pscdsl._src.kernels.gradient_checks import check_grads as check_grads
 from pscdsl._src.primitives.effects import CheckFailed as CheckFailed
-from pscdsl._src.ir.placements import Placement as Placement
+from pscdsl.typing.placements import Placement as Placement
 from pscdsl._src.ir.primitive import Hlo as Hlo
 from pscdsl._src.xla.device import (
     Device as Device,
