@@ -13,7 +13,7 @@ from pscdsl import f32
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.targets.cpu.loops import LARGEST, loop_bytes
 from pscdsl._src.transforms.simplify import simplify
-from pscdsl._src.xla.runtime.boot import LOOP_BYTES
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 
 pytestmark = pytest.mark.jaxlib
 

@@ -16,7 +16,6 @@ import builtins
 import doctest
 import math
 import operator
-import time
 import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
@@ -30,6 +29,7 @@ from pscdsl._src.frontend.modules.scope import ModuleValue, StaticModule, import
 from pscdsl._src.frontend.text.source import FunctionStatement
 from pscdsl._src.frontend.values import External, KnownModule
 from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.support.clock import thread_time
 from pscdsl.typing.diagnostics import Failure
 
 MAX_STEPS = 20_000
@@ -160,7 +160,7 @@ class Calls:
         self._environments: dict[str, dict[str, Any]] = {}
         self._steps = 0
         self._depth = 0
-        self._deadline = time.thread_time() + MAX_SECONDS
+        self._deadline = thread_time() + MAX_SECONDS
         self._unsure = 0
         self.whole = True
         """Whether every possible call in the modules was followed."""
@@ -261,7 +261,7 @@ class Calls:
     def step(self) -> None:
         """Count a piece of work."""
         self._steps += 1
-        if self._steps > MAX_STEPS or time.thread_time() > self._deadline:
+        if self._steps > MAX_STEPS or thread_time() > self._deadline:
             raise _Stop
 
     def enter(

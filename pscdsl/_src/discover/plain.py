@@ -6,13 +6,13 @@ import ast
 import copy
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pscdsl._src.frontend.modules.files import Files, python_files
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.text.source import FunctionStatement, Source
+from pscdsl._src.support.clock import thread_time
 from pscdsl._src.support.paths import Refused, inside, real
 from pscdsl.typing.diagnostics import Failure
 
@@ -188,14 +188,14 @@ class Neighbours:
 def neighbours(files: Files) -> Neighbours:
     """Return the Python files below the folders of a check, within bounds."""
     found: dict[str, None] = dict.fromkeys(files.given)
-    end = time.thread_time() + MAX_SECONDS
+    end = thread_time() + MAX_SECONDS
     for bound in files.bounds:
         try:
             for path in python_files([bound], lambda _: False):
                 resolved = real(path)
                 if resolved is not None and path.endswith(".py") and inside(resolved, bound):
                     found[resolved] = None
-                if len(found) > MAX_FILES or time.thread_time() > end:
+                if len(found) > MAX_FILES or thread_time() > end:
                     return Neighbours(tuple(found), False)
         except Refused:
             return Neighbours(tuple(found), False)

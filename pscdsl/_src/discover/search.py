@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import heapq
 import re
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +33,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.text.source import Source, targets
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
+from pscdsl._src.support.clock import thread_time
 from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.assumptions import Assumptions, Fact, Verdict, parse_fact, sufficient_bound
 from pscdsl.typing.codes.control import LoopLengthsDiffer
@@ -106,7 +106,7 @@ class Trials:
         self.calls = calls
         self.sizes = sizes
         """The parameters that the function uses as sizes or axes."""
-        self.deadline = min(deadline, time.thread_time() + MAX_SECONDS)
+        self.deadline = min(deadline, thread_time() + MAX_SECONDS)
         self.count = 0
         self.work = 0
         self._definitions: dict[Any, Definition] = {}
@@ -119,7 +119,7 @@ class Trials:
     @property
     def exhausted(self) -> bool:
         """Return whether the work for this function has to end."""
-        return self.work > MAX_WORK or time.thread_time() > self.deadline
+        return self.work > MAX_WORK or thread_time() > self.deadline
 
     def definition(self, candidate: Candidate, result: Spec | None = None) -> Definition:
         """Return the function as a kernel with the candidate's signature, elaborated once."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -72,6 +71,7 @@ from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.scope import StaticModule, decorated
 from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.support.clock import thread_time
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
 from pscdsl.typing.codes.projects import SearchEnded
@@ -425,14 +425,14 @@ def discover_module(
     """
     verdicts: list[FunctionVerdict] = []
     kernels = 0
-    end = time.thread_time() + seconds
+    end = thread_time() + seconds
     every = [*places(module.source)]
     calls = Calls((module.source.path, each.node.lineno) for each in every)
     for other in called_in:
         calls.follow(other)
     for index, each in enumerate(every):
         found = calls.calls[module.source.path, each.node.lineno]
-        now = time.thread_time()
+        now = thread_time()
         share = max(SHARE * (end - now) / (len(every) - index), LEAST_SECONDS)
         verdict = _verdict(module, each, found, min(end, now + share))
         if verdict is not None and len(distinct(found)) <= MAX_CHECKED:
@@ -461,7 +461,7 @@ def _verdict(
     node = place.node
     span = module.source.span(node)
     unknown = FunctionVerdict(place.name, span.path, span.line, span.column, "unknown")
-    if time.thread_time() > deadline:
+    if thread_time() > deadline:
         ended = SearchEnded(function=node.name, trials=0, span=span.head(3))
         return replace(unknown, findings=(ended,))
     if place.captured:

@@ -30,8 +30,8 @@ from pscdsl._src.support.tracebacks import public
 from pscdsl._src.xla import compilation
 from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.dispatch import BoundExecutable
-from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl._src.xla.runtime.executable import CompilationFailed, aval_of
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.array_types import (
     ArrayType,
     RecordName,

@@ -39,7 +39,7 @@ from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.dispatch import BoundExecutable
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.boot import WITHOUT as VARIABLE
+from pscdsl._src.xla.runtime.settings import WITHOUT as VARIABLE
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import ArrayType, NoneType, RecordType, StaticType, TupleType
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pscdsl._src.xla.runtime.boot import WITHOUT, without
+from pscdsl._src.xla.runtime.settings import WITHOUT, without
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import H, Types

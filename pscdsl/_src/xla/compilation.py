@@ -15,7 +15,7 @@ from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.disk import digest, load, offer, opened, save
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.runtime import boot, memory
-from pscdsl._src.xla.runtime.boot import LOOP_BYTES, Aval, without
+from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.executable import (
     CompilationFailed,
     Executable,
@@ -23,6 +23,7 @@ from pscdsl._src.xla.runtime.executable import (
     compile_options,
 )
 from pscdsl._src.xla.runtime.memory import Recipe
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES, without
 
 if TYPE_CHECKING:
     from pscdsl._src.artefacts.format import SizedProgram

@@ -20,10 +20,11 @@ from pscdsl._src.caching.store import Store
 from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, memory
-from pscdsl._src.xla.runtime.boot import PROCESSORS_VARIABLE, Aval, processors
+from pscdsl._src.xla.runtime.boot import Aval
 from pscdsl._src.xla.runtime.devices import LiveDevice
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
+from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, processors
 
 # Names of entries on disk, and the conditions in all names: machine, jaxlib, our files, settings.
 #

@@ -34,9 +34,10 @@ from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.plans import READ_BYTES, Plans
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, calls_wait
+from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval
 from pscdsl._src.xla.runtime.devices import COPYING, LiveDevice, prepare, to_numpy
 from pscdsl._src.xla.runtime.executable import Executable, transfer
+from pscdsl._src.xla.runtime.settings import calls_wait
 from pscdsl.typing.static_values import equality_tells, exact
 
 # Calls that run in C++ once their program is known: jaxlib's `pjit`.

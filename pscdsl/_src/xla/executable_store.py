@@ -20,7 +20,6 @@ from pscdsl._src.xla.disk import digest, load, save
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.context import module_bytecode
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.boot import without
 from pscdsl._src.xla.runtime.executable import (
     CompilationFailed,
     Executable,
@@ -28,6 +27,7 @@ from pscdsl._src.xla.runtime.executable import (
     aval_of,
     compile_options,
 )
+from pscdsl._src.xla.runtime.settings import without
 from pscdsl._src.xla.specialisation import Compiler, Specialisation
 
 # The names under which executables are stored on disk.

@@ -21,8 +21,9 @@ from pscdsl._src.support.generated import generated
 from pscdsl._src.support.tracebacks import shown
 from pscdsl._src.xla import binding
 from pscdsl._src.xla.binding import NARROW, NUMBERS, Args, Kwargs
-from pscdsl._src.xla.runtime.boot import JAX, ArrayImpl, Aval, calls_wait
+from pscdsl._src.xla.runtime.boot import JAX, ArrayImpl, Aval
 from pscdsl._src.xla.runtime.devices import is_aligned, plain_truths
+from pscdsl._src.xla.runtime.settings import calls_wait
 
 if TYPE_CHECKING:
     from pscdsl._src.xla.dispatch import BoundExecutable, Dispatcher, MissResult

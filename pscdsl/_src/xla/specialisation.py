@@ -17,14 +17,14 @@ import numpy as np
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Atom, Equation, Function, Literal, Var
 from pscdsl._src.xla.device import CPU, Device
-from pscdsl._src.xla.runtime.boot import LOOP_BYTES
-from pscdsl._src.xla.runtime.executable import Groups
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.array_types import ArrayType, leaves, paths
 from pscdsl.typing.dtypes import KEY, DType
 from pscdsl.typing.signatures import ArraySpec, Choice, OptionalSpec, Signature, Spec
 
 if TYPE_CHECKING:
     from pscdsl._src.primitives.effects import Effect
+    from pscdsl._src.xla.runtime.executable import Groups
 
 Key: TypeAlias = Hashable
 """A key that tells one specialisation of a kernel from the others."""

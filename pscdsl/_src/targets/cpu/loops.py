@@ -21,7 +21,7 @@ from pscdsl._src.primitives.shaping import Broadcast, Reshape, Reverse, Transpos
 from pscdsl._src.primitives.while_loop import While
 from pscdsl._src.targets.forms import Context, Form
 from pscdsl._src.targets.rewriting import Barrier, defined
-from pscdsl._src.xla.runtime.boot import LOOP_BYTES
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.dims import Size, evaluate, numbers, substitute
 from pscdsl.typing.dtypes import F64

@@ -11,8 +11,8 @@ from pscdsl._src.xla import exactness
 from pscdsl._src.xla.compilation import compile_module
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.emit import context as c
-from pscdsl._src.xla.runtime.boot import LOOP_BYTES
 from pscdsl._src.xla.runtime.executable import Executable, Groups, known
+from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 
 if TYPE_CHECKING:
     from pscdsl._src.primitives.effects import Effect

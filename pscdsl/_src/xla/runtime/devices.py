@@ -22,8 +22,8 @@ from pscdsl._src.xla import beside_jax
 from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.boot import calls_wait
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
+from pscdsl._src.xla.runtime.settings import calls_wait
 
 # Results are jaxlib's arrays: immutable, maybe still being computed, read through NumPy.
 #

@@ -41,7 +41,8 @@ from threading import Lock
 from typing import Any, Final, NamedTuple
 
 from pscdsl._src.xla.runtime import boot
-from pscdsl._src.xla.runtime.boot import Aval, word
+from pscdsl._src.xla.runtime.boot import Aval
+from pscdsl._src.xla.runtime.settings import word
 
 MEMORY_VARIABLE: Final = "PSCDSL_MEMORY"
 SYSTEM: Final = "system"
