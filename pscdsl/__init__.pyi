@@ -97,6 +97,11 @@ from pscdsl._src.xla.device import (
     UnsupportedDeviceError as UnsupportedDeviceError,
     devices as devices,
 )
+from pscdsl._src.xla.mesh import (
+    Mesh as Mesh,
+    PlacementError as PlacementError,
+    Shard as Shard,
+)
 from pscdsl._src.xla.runtime.devices import from_dlpack as from_dlpack
 from pscdsl._src.xla.profiling import profile as profile
 from pscdsl._src.kernels.kernel import (

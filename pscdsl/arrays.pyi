@@ -37,6 +37,9 @@ from numpy.typing import ArrayLike, DTypeLike
 from ty_extensions import Intersection
 from typing_extensions import TypeVar
 
+from pscdsl._src.ir.placements import Placement
+from pscdsl._src.xla.mesh import Shard
+
 _S = TypeVar("_S", bound=np.generic, covariant=True)
 _E = TypeVar("_E", bound=Surface[Any])
 _T = TypeVar("_T")
@@ -73,6 +76,14 @@ class Surface(np.ndarray[tuple[int, ...], np.dtype[_S]]):
 
     def block_until_ready(self) -> Self:
         """Wait until the contents are computed."""
+
+    @property
+    def placement(self) -> Placement:
+        """Along which axes of a mesh the axes of the array are cut; of results and `mesh.put`."""
+
+    @property
+    def shards(self) -> tuple[Shard, ...]:
+        """The pieces on the devices of this process, in the order of the mesh."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

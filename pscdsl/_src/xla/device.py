@@ -35,6 +35,8 @@ class Device:
     platform: str = "cpu"
     """The name that XLA has for the platform."""
     number: int = 0
+    process: int | None = None
+    """The process that has the device, in a job of several; None is this one."""
 
     @property
     def placement(self) -> LiveDevice:
@@ -60,7 +62,12 @@ class Device:
             )
 
     def __str__(self) -> str:
-        return f"{self.platform}:{self.number}"
+        where = "" if self.process is None else f" of process {self.process}"
+        return f"{self.platform}:{self.number}{where}"
+
+    def __repr__(self) -> str:
+        process = "" if self.process is None else f", process={self.process}"
+        return f"Device(platform={self.platform!r}, number={self.number}{process})"
 
     __module__ = "pscdsl"
 
@@ -69,6 +76,8 @@ CPU: Final = Device("cpu", 0)
 """The device that kernels run on by default."""
 PLATFORM_VARIABLE: Final = "PSCDSL_PLATFORM"
 """The environment variable that asks for something else."""
+DEVICES_VARIABLE: Final = "PSCDSL_DEVICES"
+"""The environment variable with the number of CPU devices in a process."""
 
 
 @once
@@ -94,6 +103,8 @@ def default_device() -> Device:
 def devices(platform: str | None = None) -> tuple[Device, ...]:
     """Return the devices of a platform in this machine, in the order of their numbers.
 
+    In a job of several processes (`psc.distributed.start`) these are the devices of all of them.
+
     Args:
         platform: `cpu`, `cuda` for NVIDIA's GPUs, or `tpu`; by default the one that kernels run
             on, which the environment variable `PSCDSL_PLATFORM` chooses.
@@ -106,5 +117,6 @@ def devices(platform: str | None = None) -> tuple[Device, ...]:
         >>> psc.devices("cpu")
         (Device(platform='cpu', number=0),)
     """
-    named = default_device() if platform is None else Device(platform)
-    return tuple([Device(named.platform, place) for place in range(len(named.client.devices()))])
+    from pscdsl._src.xla.runtime.devices import all_devices
+
+    return all_devices(default_device() if platform is None else Device(platform))

@@ -21,7 +21,7 @@ from pscdsl._src.support.tracebacks import FOLDER
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.devices import LiveDevice
+from pscdsl._src.xla.runtime.devices import LiveDevice, cpu_devices
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, processors
@@ -76,6 +76,7 @@ def backend(device: Device = CPU) -> tuple[str, ...]:
         f"{platform.system()} {platform.machine()} {sys.byteorder}",
         f"topology {_topology(here)}",
         f"processors {processors()}",
+        *([f"devices {cpu_devices()}"] if cpu_devices() > 1 else []),
         *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
         f"flags {_flags_in_a_file()}",
     )

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -15,15 +17,16 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.numpy_dtypes import to_numpy as numpy_dtype
+from pscdsl._src.ir.placements import Placement
 from pscdsl._src.language.elements import Array
 from pscdsl._src.support.notebooks import html_method
-from pscdsl._src.support.processes import once_a_client, require
+from pscdsl._src.support.processes import once, once_a_client, require
 from pscdsl._src.xla import beside_jax
-from pscdsl._src.xla.device import CPU, Device, UnsupportedDeviceError
+from pscdsl._src.xla.device import CPU, DEVICES_VARIABLE, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
-from pscdsl._src.xla.runtime.settings import calls_wait
+from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, calls_wait, processors
 
 # Results are jaxlib's arrays: immutable, maybe still being computed, read through NumPy.
 #
@@ -101,14 +104,34 @@ def to_numpy(array: Any) -> NDArray:
     """Return the contents, once computed, as a read-only NumPy array that shares their memory."""
     try:
         return np.asarray(memoryview(array))
-    except BufferError:  # bf16, and devices other than the CPU
+    except BufferError:  # bf16, devices other than the CPU, and arrays in pieces
         pass
+    if is_in_pieces(array):
+        from pscdsl._src.xla.runtime.pieces import whole  # programs on one device start without it
+
+        return whole(array)
     array.block_until_ready()
     try:
         return bfloats_view(boot.jax.buffer_to_dlpack_managed_tensor(array))
     except (BufferError, RuntimeError):
         value: NDArray = array._single_device_array_to_np_array_did_copy()[0]
         return value
+
+
+def is_in_pieces(array: Any) -> bool:
+    """Return whether an array lies on other than one device."""
+    return type(array._sharding) is not boot.jax.SingleDeviceSharding and (
+        len(array._sharding._device_assignment) != 1
+    )
+
+
+def _require_one_device(array: Any) -> None:
+    """Raise a BufferError if an array has no memory of its own in one place."""
+    if is_in_pieces(array):
+        raise BufferError(
+            f"the array lies in pieces on {len(array._sharding._device_assignment)} devices: "
+            "`np.asarray(x)` puts them together, and `x.shards` has each"
+        )
 
 
 def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> NDArray:
@@ -129,6 +152,7 @@ def _dlpack(
     copy: Any = None,
 ) -> Any:
 
+    _require_one_device(self)
     if dl_device is not None and tuple(dl_device) != _dlpack_device(self):
         raise BufferError("an array can only be exported on its own device")
     self.block_until_ready()
@@ -136,7 +160,8 @@ def _dlpack(
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
-    device = self._sharding._device
+    _require_one_device(self)
+    (device,) = self._sharding._device_assignment
     if device.platform == "cpu":
         return (1, 0)  # kDLCPU
     return (2, device.local_hardware_id)  # kDLCUDA
@@ -155,8 +180,11 @@ def _iterate(self: Any) -> Iterator[Any]:
 
 
 def _repr(self: Any) -> str:
-    if self.is_deleted():
+    if self.is_deleted() or (is_in_pieces(self) and any(x.is_deleted() for x in self._arrays)):
         return f"pscdsl.Array(<donated>, shape={self.aval.shape}, dtype={self.aval.dtype})"
+    if not self._sharding.is_fully_addressable:
+        where = f"<in pieces of several processes: {self.placement}>"
+        return f"pscdsl.Array({where}, shape={self.aval.shape}, dtype={self.aval.dtype})"
     text = np.array2string(to_numpy(self), separator=", ", prefix="pscdsl.Array(")
     shape = f", shape={self.aval.shape}" if 0 in self.aval.shape else ""
     return f"pscdsl.Array({text}{shape}, dtype={self.aval.dtype})"
@@ -217,6 +245,28 @@ def _rebuild(value: NDArray) -> Any:
     return put(value)
 
 
+def _copy(self: Any, memo: Any = None) -> Any:
+    """Return a copy in the same place."""
+    if is_in_pieces(self):
+        from pscdsl._src.xla.runtime.pieces import copied
+
+        return copied(self)
+    return _rebuild(to_numpy(self))
+
+
+def _placement(self: Any) -> Placement:
+    """Return how the array lies on the devices of its mesh; whole, if it is on one device."""
+    known: Placement | None = getattr(self._sharding, "placement", None)
+    return Placement.whole(len(self.aval.shape)) if known is None else known
+
+
+def _shards(self: Any) -> tuple[Any, ...]:
+    """Return the pieces on the devices of this process."""
+    from pscdsl._src.xla.runtime.pieces import shards
+
+    return shards(self)
+
+
 ARITHMETIC = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
     *("and", "or", "xor", "lshift", "rshift"),
@@ -267,8 +317,10 @@ def prepare() -> None:
         "__format__": _format,
         "__hash__": None,
         "__reduce__": lambda self: (_rebuild, (to_numpy(self),)),
-        "__copy__": lambda self: _rebuild(to_numpy(self)),
-        "__deepcopy__": lambda self, memo: _rebuild(to_numpy(self)),
+        "__copy__": _copy,
+        "__deepcopy__": _copy,
+        "placement": property(_placement),
+        "shards": property(_shards),
         "__divmod__": lambda self, other: divmod(to_numpy(self), _plain(other)),
         "__rdivmod__": lambda self, other: divmod(_plain(other), to_numpy(self)),
         "__round__": lambda self, digits=0: np.round(to_numpy(self), digits),
@@ -318,7 +370,43 @@ def _prepare() -> None:
 def _cpu_client() -> Any:
     _prepare()
     keep_freed_memory()
-    return boot.xla.make_cpu_client(asynchronous=not calls_wait())
+    if (count := cpu_devices()) == 1:
+        return boot.xla.make_cpu_client(asynchronous=not calls_wait())
+    with _enough_threads(count):
+        return boot.xla.make_cpu_client(asynchronous=not calls_wait(), num_devices=count)
+
+
+@once
+def cpu_devices() -> int:
+    """Return the number of CPU devices in this process, by `PSCDSL_DEVICES`, or 1."""
+    given = os.environ.get(DEVICES_VARIABLE, "").strip() or "1"
+    if not given.isdecimal() or not 1 <= int(given) <= MOST_DEVICES:
+        raise ValueError(
+            f"{DEVICES_VARIABLE} is `{given}`: a number from 1 to {MOST_DEVICES} of CPU devices"
+        )
+    return int(given)
+
+
+MOST_DEVICES: Final = 1024
+"""The most CPU devices of a process: each has several threads."""
+
+
+@contextmanager
+def _enough_threads(count: int) -> Iterator[None]:
+    """Have XLA start so many threads that collectives of all devices cannot block each other.
+
+    XLA's devices share one pool, and a device that waits for the others in a collective holds a
+    thread of it.  With fewer than twice as many threads as devices, programs may never end.
+    """
+    before = os.environ.get(PROCESSORS_VARIABLE)
+    os.environ[PROCESSORS_VARIABLE] = str(max(2 * count, processors()))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[PROCESSORS_VARIABLE]
+        else:
+            os.environ[PROCESSORS_VARIABLE] = before
 
 
 @once_a_client
@@ -424,7 +512,11 @@ def placement(device: Device) -> LiveDevice:
     client = _CLIENTS[device.platform]()
     known = _placements().get(device)
     if known is None:
-        there = client.devices()
+        if device.process not in (None, client.process_index()):
+            raise UnsupportedDeviceError(
+                f"{device} is in another process: this is process {client.process_index()}"
+            )
+        there = client.local_devices()
         if not 0 <= device.number < len(there):
             raise UnsupportedDeviceError(
                 f"there is no device {device}: this process has {len(there)} of that platform"
@@ -439,6 +531,31 @@ def placement(device: Device) -> LiveDevice:
         )
         known = _placements().setdefault(device, made)  # the one of the thread that was first
     return known
+
+
+def all_devices(device: Device) -> tuple[Device, ...]:
+    """Return the devices of the platform of a device, those of all processes."""
+    device.require_supported()
+    handles = handles_of(device.platform)
+    several = len({process for process, _ in handles}) > 1
+    return tuple(
+        [
+            Device(device.platform, number, process if several else None)
+            for process, number in handles
+        ]
+    )
+
+
+def handles_of(platform: str) -> dict[tuple[int, int], Any]:
+    """Return jaxlib's devices of a platform by process and by number in it, in that order."""
+    by_process: dict[int, list[Any]] = {}
+    for each in _CLIENTS[platform]().devices():
+        by_process.setdefault(each.process_index, []).append(each)
+    return {
+        (process, number): handle
+        for process in sorted(by_process)
+        for number, handle in enumerate(sorted(by_process[process], key=lambda each: each.id))
+    }
 
 
 def put(value: Any, aval: boot.Aval | None = None, device: Device = CPU) -> Any:

@@ -14,7 +14,7 @@ from pscdsl._src.xla import lapack
 from pscdsl._src.xla.device import CPU, Device
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.devices import LiveDevice
+from pscdsl._src.xla.runtime.devices import LiveDevice, is_in_pieces
 from pscdsl._src.xla.runtime.devices import to_numpy as contents
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 from pscdsl.typing.array_types import ArrayType
@@ -194,7 +194,13 @@ def transfer(leaf: Any, aval: Aval, here: LiveDevice) -> Any:
             raise ValueError(f"argument is {leaf.aval}, expected {aval}")
         if leaf.is_deleted():
             raise ValueError("argument has been deleted, or donated to another call")
-        return leaf if here.holds(leaf) else here.put(contents(leaf), aval)
+        if here.holds(leaf):
+            return leaf
+        if boot.is_ours(leaf) and is_in_pieces(leaf):
+            from pscdsl._src.xla.runtime.pieces import misplaced
+
+            raise misplaced(leaf)
+        return here.put(contents(leaf), aval)
     dtype = getattr(leaf, "dtype", None)
     if dtype is None:
         with np.errstate(over="raise"):  # a float that its dtype cannot hold
@@ -262,8 +268,8 @@ def compile_options(
 
 def _assign_device(options: Any, device: Device) -> Any:
     """Compile options for a device, which is the first one if they say nothing of it."""
-    if device.number:
-        (handle,) = device.placement.device_list
+    (handle,) = device.placement.device_list
+    if handle.id:
         assignment = boot.xla.DeviceAssignment.create(np.array([[handle.id]]))
         options.device_assignment = assignment
     return options

@@ -1,0 +1,1 @@
+"""Tests of meshes: arrays and programs over several devices and processes."""

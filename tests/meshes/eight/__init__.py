@@ -1,0 +1,1 @@
+"""Tests that run in a process with eight devices."""
