@@ -37,8 +37,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from ty_extensions import Intersection
 from typing_extensions import TypeVar
 
-from pscdsl._src.ir.placements import Placement
 from pscdsl._src.xla.mesh import Shard
+from pscdsl.typing.placements import Placement
 
 _S = TypeVar("_S", bound=np.generic, covariant=True)
 _E = TypeVar("_E", bound=Surface[Any])

@@ -15,9 +15,9 @@ from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from pscdsl._src.ir.placements import Placement
 from pscdsl._src.support.tracebacks import UsersError, public
 from pscdsl._src.xla.device import DEVICES_VARIABLE, Device, devices
+from pscdsl.typing.placements import Placement
 
 if TYPE_CHECKING:
     from pscdsl._src.xla.runtime.pieces import LiveMesh

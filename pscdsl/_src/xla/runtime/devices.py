@@ -17,7 +17,6 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.numpy_dtypes import to_numpy as numpy_dtype
-from pscdsl._src.ir.placements import Placement
 from pscdsl._src.language.elements import Array
 from pscdsl._src.support.notebooks import html_method
 from pscdsl._src.support.processes import once, once_a_client, require
@@ -27,6 +26,7 @@ from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
 from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, calls_wait, processors
+from pscdsl.typing.placements import Placement
 
 # Results are jaxlib's arrays: immutable, maybe still being computed, read through NumPy.
 #

@@ -12,7 +12,6 @@ import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
 from pscdsl._src.ir.numpy_dtypes import to_numpy as numpy_dtype
-from pscdsl._src.ir.placements import Placement
 from pscdsl._src.support.processes import once_a_client
 from pscdsl._src.xla.device import Device, UnsupportedDeviceError
 from pscdsl._src.xla.mesh import Mesh, PlacementError, Shard
@@ -26,6 +25,7 @@ from pscdsl._src.xla.runtime.devices import (
     plain_truths,
     to_numpy,
 )
+from pscdsl.typing.placements import Placement
 
 
 class MeshSharding(boot.jax.GSPMDSharding):  # type: ignore[misc]
