@@ -28,7 +28,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-quick bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs playground test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-quick bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +37,12 @@ demo: $(VENV)/.demo ## Check the examples and the standard library, then train a
 	$(bin)/pscdsl check examples stdlib
 	$(bin)/python examples/logistic_regression.py
 
-docs: $(VENV)/.docs ## Build the documentation site into site/.
+docs: $(VENV)/.docs playground ## Build the documentation site into site/.
 	PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs --quiet build --strict
+
+playground: $(VENV)/pyvenv.cfg ## Build the site's page in which programs are checked, where npm is.
+	@$(bin)/python docs/_site/playground/build.py $(VENV)/playground || \
+	  echo "There is no playground: the site says so, and its tests are skipped."
 
 test: ## Everything that must pass before a change is merged, and how long each part took.
 	+@.ci/timed lint types interop unit

@@ -2,7 +2,7 @@
 
 * The package lists them in `__init__.pyi`.  Two of them, `kernel` and `primitive`, are also the
   names of modules, which griffe would show in place of the functions.
-* `pscdsl.stdlib` is a folder without an `__init__.py`, which griffe passes over.
+* `pscdsl.stdlib` and `pscdsl.typing` have no `__init__.py`, so that griffe passes over them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from griffe import Alias, Extension, GriffeLoader, Module, visit
 
 
 class PublicNames(Extension):
-    """Binds the public names to what they name, and adds the standard library."""
+    """Binds the public names to what they name, and adds the folders that griffe passes over."""
 
     def on_package(self, *, pkg: Module, loader: GriffeLoader, **kwargs: Any) -> None:
         """Complete the package `pscdsl` after it was read."""
         if pkg.name == "pscdsl":
+            for name in ("stdlib", "typing"):
+                self._add_folder(name, pkg, loader)
             self._bind(pkg)
-            self._add_library(pkg, loader)
 
     def _bind(self, package: Module) -> None:
         """Make each public name an alias of a definition, in place of a path through modules."""
@@ -34,12 +35,12 @@ class PublicNames(Extension):
         for name, target in targets.items():
             package.set_member(name, Alias(name, target, parent=package))
 
-    def _add_library(self, package: Module, loader: GriffeLoader) -> None:
-        """Read the modules of the standard library."""
+    def _add_folder(self, name: str, package: Module, loader: GriffeLoader) -> None:
+        """Read the modules of a folder."""
         [initial] = {package.filepath} if isinstance(package.filepath, Path) else package.filepath
-        folder = initial.parent / "stdlib"
-        library = Module("stdlib", filepath=[folder], parent=package)
-        package.set_member("stdlib", library)
+        folder = initial.parent / name
+        library = Module(name, filepath=[folder], parent=package)
+        package.set_member(name, library)
         for path in sorted(folder.glob("*.py")):
             module = visit(
                 path.stem,

@@ -64,3 +64,12 @@ def test_a_command_that_only_checks_runs(tmp_path: Path, command: list[str], pri
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert printed in ended.stdout
+
+
+def test_the_answers_of_the_language_server_need_no_protocol() -> None:
+    program = BROWSER.partition("from pscdsl")[0] + "import pscdsl._src.server.kernels"
+    subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+        check=True,
+    )

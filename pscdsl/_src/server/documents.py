@@ -17,7 +17,7 @@ from pscdsl._src.frontend.text.display import (
     split_cell,
     split_lines,
 )
-from pscdsl._src.server.workspace import Workspace
+from pscdsl._src.server.workspace import TextPosition, Workspace
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.diagnostics import Span
 
@@ -27,20 +27,6 @@ _WIDTHS = {
     types.PositionEncodingKind.Utf32: "utf-32-le",
 }
 _SIZES = {"utf-8": 1, "utf-16-le": 2, "utf-32-le": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class TextPosition:
-    """A place in a text: the path by which findings name the text, line and column from 1."""
-
-    path: str
-    line: int
-    column: int
-
-    def within(self, span: Span) -> bool:
-        """Return whether a span covers it; the end counts, as a cursor may be behind a name."""
-        start, end = (span.line, span.column), (span.end_line, span.end_column)
-        return span.path == self.path and start <= (self.line, self.column) <= end
 
 
 @dataclass

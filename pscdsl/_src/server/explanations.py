@@ -7,8 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pygls.uris import from_fs_path
-
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -35,8 +33,7 @@ class Explanations:
                 path.write_text(page(kind), encoding="utf-8")
         except OSError:  # there is no room, or no folder for such files
             return None
-        uri: str | None = from_fs_path(str(path))
-        return uri
+        return path.as_uri()
 
 
 def kind_of(code: str) -> type[Diagnostic] | None:

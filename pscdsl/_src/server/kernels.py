@@ -14,9 +14,8 @@ from pscdsl._src.frontend.values import Poisoned, is_traced
 from pscdsl._src.ir.builder import Program
 from pscdsl._src.ir.program import Function
 from pscdsl._src.primitives.effects import without_effects
-from pscdsl._src.server.documents import TextPosition
 from pscdsl._src.server.explanations import CODE, first_paragraph, kind_of
-from pscdsl._src.server.workspace import Checked, Kernel
+from pscdsl._src.server.workspace import Checked, Kernel, TextPosition
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.diagnostics import Failure, Span, plainly
 

@@ -22,9 +22,9 @@ from pygls.uris import to_fs_path
 from pscdsl._src.checker.selection import Layer
 from pscdsl._src.frontend.text.display import SUFFIX
 from pscdsl._src.server import findings, kernels, size_names
-from pscdsl._src.server.documents import Documents, TextPosition, encoded, is_checked, notebook
+from pscdsl._src.server.documents import Documents, encoded, is_checked, notebook
 from pscdsl._src.server.explanations import Explanations, kind_of, page
-from pscdsl._src.server.workspace import Checked, Workspace
+from pscdsl._src.server.workspace import Checked, TextPosition, Workspace
 from pscdsl.typing.diagnostics import Span
 
 DELAY = 0.02

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionStatement, Source, parameters
-from pscdsl._src.server.documents import TextPosition
+from pscdsl._src.server.workspace import TextPosition
 from pscdsl.typing.diagnostics import Span
 
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")

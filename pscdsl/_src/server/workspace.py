@@ -34,9 +34,23 @@ from pscdsl._src.frontend.text.display import (
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.server.edits import Edits, both, unaffected
 from pscdsl._src.support.paths import Refused, inside, resolved
-from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
 
 Kernel = tuple[str, Definition]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPosition:
+    """A place in a text: the path by which findings name the text, line and column from 1."""
+
+    path: str
+    line: int
+    column: int
+
+    def within(self, span: Span) -> bool:
+        """Return whether a span covers it; the end counts, as a cursor may be behind a name."""
+        start, end = (span.line, span.column), (span.end_line, span.end_column)
+        return span.path == self.path and start <= (self.line, self.column) <= end
 
 
 @dataclass(frozen=True, eq=False)
