@@ -82,12 +82,12 @@ def orthogonal(key: Key, shape: Shape, gain: float = 1.0, dtype: Any = np.float3
 def scaled_uniform(key: Key, shape: Shape, variance: Any, dtype: Any = np.float32) -> Float["..."]:
     """Uniform numbers of mean 0 and this variance."""
     unit = psc.random.uniform(key, shape, dtype, -1, 1)
-    return unit * np.sqrt(3 * variance)
+    return (unit * np.sqrt(3 * variance)).astype(dtype)  # outside of kernels, NumPy widens it
 
 
 def scaled_normal(key: Key, shape: Shape, variance: Any, dtype: Any = np.float32) -> Float["..."]:
     """Normal numbers of mean 0 and this variance."""
-    return psc.random.normal(key, shape, dtype) * np.sqrt(variance)
+    return (psc.random.normal(key, shape, dtype) * np.sqrt(variance)).astype(dtype)
 
 
 def fans(shape: Shape) -> tuple[int, int]:

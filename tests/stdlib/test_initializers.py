@@ -130,3 +130,9 @@ def test_a_vector_has_no_fans() -> None:
 
     with pytest.raises(psc.CheckError, match="a matrix, or the window of a convolution"):
         vector(psc.random.key(0))
+
+
+@pytest.mark.parametrize("draw", [init.glorot_uniform, init.he_normal, init.truncated_normal])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtypes_outside_of_kernels(draw: Any, dtype: Any) -> None:
+    assert draw(psc.random.key(0), (2, 3), dtype=dtype).dtype == dtype
