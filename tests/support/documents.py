@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import re
 import runpy
 import shlex
@@ -51,6 +52,7 @@ class Session:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.count = 0
 
     def printed(self, block: Block) -> str:
         """The block with the outputs that its code has now."""
@@ -78,8 +80,12 @@ class Session:
         source = "".join(f"{line[4:]}\n" for line in lines)
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
+            name = f"<session[{self.count}]>"
+            self.count += 1
+            # Where kernels find their source, as in doctest's and IPython's sessions.
+            linecache.cache[name] = (len(source), None, source.splitlines(True), name)
             try:
-                exec(compile(source, "<session>", "single"), self.names)
+                exec(compile(source, name, "single", dont_inherit=True), self.names)
             except Exception as error:
                 print("Traceback (most recent call last):")
                 print("".join(traceback.format_exception_only(error)), end="")
