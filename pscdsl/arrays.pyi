@@ -48,10 +48,26 @@ _Axes: TypeAlias = int | tuple[int, ...] | None
 _Stored: TypeAlias = Numeric | list[Any] | tuple[Any, ...]
 
 Static: TypeAlias = Annotated[_T, "static"]
-"""A parameter whose value is known while checking: to other checkers simply that type."""
+"""A parameter whose value is known while checking: to other checkers simply that type.
+
+Examples:
+    >>> @psc.kernel
+    ... def power(x: f64["n"], exponent: psc.Static[int]) -> f64["n"]:
+    ...     return x**exponent
+    >>> power(np.array([1.0, 2.0]), 3)
+    pscdsl.Array([1., 8.], dtype=float64)
+"""
 
 class Tree(Protocol[_D]):
-    """Any tree of arrays: to other checkers, anything."""
+    """Any tree of arrays: to other checkers, anything.
+
+    Examples:
+        >>> @psc.kernel
+        ... def size(tree: psc.Tree) -> f64:
+        ...     return psc.tree.norm(tree)
+        >>> size({"w": np.array([3.0]), "b": np.array(4.0)})
+        pscdsl.Array(5., dtype=float64)
+    """
 
 class Subscripted(type):
     """What makes `f32["n d"]` a value; to mypy alone, whose plug-in puts it to use."""
@@ -238,107 +254,271 @@ def _any_to_ty(kind: Any) -> Intersection[Any]:
 @_any_to_ty
 @runtime_checkable
 class Array(Numeric, Surface[Any], Protocol):
-    """An array on the device: the result of a kernel."""
+    """An array on the device: the result of a kernel.
+
+    Examples:
+        >>> @psc.kernel
+        ... def doubled(x: f32["n"]) -> f32["n"]:
+        ...     return 2 * x
+        >>> y = doubled(np.array([1, 2], np.float32))
+        >>> isinstance(y, psc.Array), np.asarray(y) + 1
+        (True, array([3., 5.], dtype=float32))
+    """
 
     @property
     def ndim(self) -> int: ...
 
 @_any_to_ty
 class bool_(Element, Surface[np.bool], Protocol):
-    """A bool, `bool_["n d"]` an array of them."""
+    """A bool, `bool_["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0, 1, 2], bool_)
+        array([False,  True,  True])
+    """
 
 @_any_to_ty
 class i8(Element, Surface[np.int8], Protocol):
-    """An 8-bit integer, `i8["n d"]` an array of them."""
+    """An 8-bit integer, `i8["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([-128, 127], i8)
+        array([-128,  127], dtype=int8)
+    """
 
 @_any_to_ty
 class i16(Element, Surface[np.int16], Protocol):
-    """A 16-bit integer, `i16["n d"]` an array of them."""
+    """A 16-bit integer, `i16["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([-32768, 32767], i16)
+        array([-32768,  32767], dtype=int16)
+    """
 
 @_any_to_ty
 class i32(Element, Surface[np.int32], Protocol):
-    """A 32-bit integer, `i32["n d"]` an array of them."""
+    """A 32-bit integer, `i32["n d"]` an array of them.
+
+    Examples:
+        >>> np.arange(3, dtype=i32)
+        array([0, 1, 2], dtype=int32)
+    """
 
 @_any_to_ty
 class i64(Element, Surface[np.int64], Protocol):
-    """A 64-bit integer, `i64["n d"]` an array of them."""
+    """A 64-bit integer, `i64["n d"]` an array of them.
+
+    Examples:
+        >>> np.arange(3, dtype=i64)
+        array([0, 1, 2])
+    """
 
 @_any_to_ty
 class u8(Element, Surface[np.uint8], Protocol):
-    """An 8-bit unsigned integer, `u8["n d"]` an array of them."""
+    """An 8-bit unsigned integer, `u8["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0, 255], u8)
+        array([  0, 255], dtype=uint8)
+    """
 
 @_any_to_ty
 class u16(Element, Surface[np.uint16], Protocol):
-    """A 16-bit unsigned integer, `u16["n d"]` an array of them."""
+    """A 16-bit unsigned integer, `u16["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0, 65535], u16)
+        array([    0, 65535], dtype=uint16)
+    """
 
 @_any_to_ty
 class u32(Element, Surface[np.uint32], Protocol):
-    """A 32-bit unsigned integer, `u32["n d"]` an array of them."""
+    """A 32-bit unsigned integer, `u32["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0, 4294967295], u32)
+        array([         0, 4294967295], dtype=uint32)
+    """
 
 @_any_to_ty
 class u64(Element, Surface[np.uint64], Protocol):
-    """A 64-bit unsigned integer, `u64["n d"]` an array of them."""
+    """A 64-bit unsigned integer, `u64["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0, 18446744073709551615], u64)
+        array([                   0, 18446744073709551615], dtype=uint64)
+    """
 
 @_any_to_ty
 class bf16(Element, Surface[np.floating[Any]], Protocol):
-    """A number with the range of f32 in 16 bits (bfloat16), `bf16["n d"]` an array of them."""
+    """A number with the range of f32 in 16 bits (bfloat16), `bf16["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0.1, 70000.0], bf16)
+        array([0.100098, 70144], dtype=bfloat16)
+    """
 
 @_any_to_ty
 class f16(Element, Surface[np.float16], Protocol):
-    """A 16-bit floating-point number, `f16["n d"]` an array of them."""
+    """A 16-bit floating-point number, `f16["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0.1, 65504], f16)
+        array([1.00e-01, 6.55e+04], dtype=float16)
+    """
 
 @_any_to_ty
 class f32(Element, Surface[np.float32], Protocol):
-    """A 32-bit floating-point number, `f32["n d"]` an array of them."""
+    """A 32-bit floating-point number, `f32["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0.1, 3000], f32)
+        array([1.e-01, 3.e+03], dtype=float32)
+    """
 
 @_any_to_ty
 class f64(Element, Surface[np.float64], Protocol):
-    """A 64-bit floating-point number, `f64["n d"]` an array of them."""
+    """A 64-bit floating-point number, `f64["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([0.1, 3000], f64)
+        array([1.e-01, 3.e+03])
+    """
 
 @_any_to_ty
 class c64(Element, Surface[np.complex64], Protocol):
-    """A complex number of two f32, `c64["n d"]` an array of them."""
+    """A complex number of two f32, `c64["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([1, 1j], c64)
+        array([1.+0.j, 0.+1.j], dtype=complex64)
+    """
 
 @_any_to_ty
 class c128(Element, Surface[np.complex128], Protocol):
-    """A complex number of two f64, `c128["n d"]` an array of them."""
+    """A complex number of two f64, `c128["n d"]` an array of them.
+
+    Examples:
+        >>> np.array([1, 1j], c128)
+        array([1.+0.j, 0.+1.j])
+    """
 
 @_any_to_ty
 class Key(Element, Surface[np.uint32], Protocol):
-    """A random key, `Key["n"]` an array of them."""
+    """A random key, `Key["n"]` an array of them.
+
+    Examples:
+        >>> @psc.kernel
+        ... def noise(key: Key) -> f32["3"]:
+        ...     return psc.random.normal(key, (3,), np.float32)
+        >>> noise(psc.random.key(0))
+        pscdsl.Array([ 1.6226,  2.0253, -0.4336], dtype=float32)
+    """
 
 @_any_to_ty
 class Bool(Element, Surface[np.bool], Protocol):
-    """Bools of any one dtype: `Bool["n d"]`."""
+    """Bools of any one dtype: `Bool["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def neither(x: Bool["n"], y: Bool["n"]) -> Bool["n"]:
+        ...     return ~(x | y)
+        >>> neither(np.array([True, False]), np.array([False, False]))
+        pscdsl.Array([False,  True], dtype=bool)
+    """
 
 @_any_to_ty
 class Int(Element, Surface[np.signedinteger[Any]], Protocol):
-    """Signed integers of any one dtype: `Int["n d"]`."""
+    """Signed integers of any one dtype: `Int["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def negated(x: Int["n"]) -> Int["n"]:
+        ...     return -x
+        >>> negated(np.array([1, 2], np.int8))
+        pscdsl.Array([-1, -2], dtype=int8)
+    """
 
 @_any_to_ty
 class UInt(Element, Surface[np.unsignedinteger[Any]], Protocol):
-    """Unsigned integers of any one dtype: `UInt["n d"]`."""
+    """Unsigned integers of any one dtype: `UInt["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def low_bits(x: UInt["n"]) -> UInt["n"]:
+        ...     return x & 15
+        >>> low_bits(np.array([255, 16], np.uint8))
+        pscdsl.Array([15,  0], dtype=uint8)
+    """
 
 @_any_to_ty
 class Integer(Element, Surface[np.integer[Any]], Protocol):
-    """Integers, signed or not of any one dtype: `Integer["n d"]`."""
+    """Integers, signed or not of any one dtype: `Integer["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def last_digit(x: Integer["n"]) -> Integer["n"]:
+        ...     return x % 10
+        >>> last_digit(np.array([123, 45], np.uint16))
+        pscdsl.Array([3, 5], dtype=uint16)
+    """
 
 @_any_to_ty
 class Float(Element, Surface[np.floating[Any]], Protocol):
-    """Floating-point numbers of any one dtype: `Float["n d"]`."""
+    """Floating-point numbers of any one dtype: `Float["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def halved(x: Float["n"]) -> Float["n"]:
+        ...     return x / 2
+        >>> halved(np.ones(2, np.float32)).dtype, halved(np.ones(2)).dtype
+        (dtype('float32'), dtype('float64'))
+    """
 
 @_any_to_ty
 class Complex(Element, Surface[np.complexfloating[Any, Any]], Protocol):
-    """Complex numbers of any one dtype: `Complex["n d"]`."""
+    """Complex numbers of any one dtype: `Complex["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def turned(z: Complex["n"]) -> Complex["n"]:
+        ...     return 1j * z
+        >>> turned(np.array([1, 1j]))
+        pscdsl.Array([ 0.+1.j, -1.+0.j], dtype=complex128)
+    """
 
 @_any_to_ty
 class Inexact(Element, Surface[np.inexact[Any]], Protocol):
-    """Floating-point or complex numbers of any one dtype: `Inexact["n d"]`."""
+    """Floating-point or complex numbers of any one dtype: `Inexact["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def mean(x: Inexact["n"]) -> Inexact:
+        ...     return np.mean(x)
+        >>> mean(np.array([1.0, 2.0])), mean(np.array([1, 1j]))
+        (pscdsl.Array(1.5, dtype=float64), pscdsl.Array(0.5+0.5j, dtype=complex128))
+    """
 
 @_any_to_ty
 class Num(Element, Surface[np.number[Any]], Protocol):
-    """Numbers of any one dtype: `Num["n d"]`."""
+    """Numbers of any one dtype: `Num["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def doubled(x: Num["n"]) -> Num["n"]:
+        ...     return x + x
+        >>> doubled(np.array([1, 2])), doubled(np.array([1.5]))
+        (pscdsl.Array([2, 4], dtype=int64), pscdsl.Array([3.], dtype=float64))
+    """
 
 @_any_to_ty
 class Shaped(Element, Surface[Any], Protocol):
-    """Elements of any one dtype: `Shaped["n d"]`."""
+    """Elements of any one dtype: `Shaped["n d"]`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def reversed_rows(x: Shaped["n *s"]) -> Shaped["n *s"]:
+        ...     return x[::-1]
+        >>> reversed_rows(np.array([True, False, False]))
+        pscdsl.Array([False, False,  True], dtype=bool)
+    """

@@ -23,6 +23,10 @@ SELU_SCALE = 1.0507009873554805
 def relu(x: Float["*s"]) -> Float["*s"]:
     """`max(x, 0)` (Nair, Hinton 2010).
 
+    Examples:
+        >>> relu(np.array([-1.0, 0.0, 2.0]))
+        pscdsl.Array([0., 0., 2.], dtype=float64)
+
     Cost: s flops.
     """
     return np.maximum(x, 0)
@@ -31,6 +35,10 @@ def relu(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def relu6(x: Float["*s"]) -> Float["*s"]:
     """`x` cut to [0, 6] (Howard et al. 2017).
+
+    Examples:
+        >>> relu6(np.array([-1.0, 2.0, 8.0]))
+        pscdsl.Array([0., 2., 6.], dtype=float64)
 
     Cost: 2*s flops.
     """
@@ -41,6 +49,12 @@ def relu6(x: Float["*s"]) -> Float["*s"]:
 def leaky_relu(x: Float["*s"], slope: Float = 0.01) -> Float["*s"]:
     """`x` where it is positive, `slope * x` elsewhere (Maas, Hannun, Ng 2013).
 
+    Examples:
+        >>> leaky_relu(np.array([-1.0, 0.0, 2.0]))
+        pscdsl.Array([-0.01,  0.  ,  2.  ], dtype=float64)
+        >>> leaky_relu(np.array([-1.0, 0.0, 2.0]), 0.2)
+        pscdsl.Array([-0.2,  0. ,  2. ], dtype=float64)
+
     Cost: 3*s flops.
     """
     return np.where(x > 0, x, slope * x)
@@ -49,6 +63,10 @@ def leaky_relu(x: Float["*s"], slope: Float = 0.01) -> Float["*s"]:
 @psc.kernel
 def elu(x: Float["*s"], alpha: Float = 1.0) -> Float["*s"]:
     """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere (Clevert et al. 2016).
+
+    Examples:
+        >>> elu(np.array([-3.0, 0.0, 2.0]))
+        pscdsl.Array([-0.9502,  0.    ,  2.    ], dtype=float64)
 
     Cost: 12*s flops.
     """
@@ -59,6 +77,10 @@ def elu(x: Float["*s"], alpha: Float = 1.0) -> Float["*s"]:
 def celu(x: Float["*s"], alpha: Float = 1.0) -> Float["*s"]:
     """`elu` made smooth for every `alpha` > 0: `alpha * (exp(x / alpha) - 1)` (Barron 2017).
 
+    Examples:
+        >>> celu(np.array([-3.0, 0.0, 2.0]), 2.0)
+        pscdsl.Array([-1.5537,  0.    ,  2.    ], dtype=float64)
+
     Cost: 13*s flops.
     """
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
@@ -67,6 +89,10 @@ def celu(x: Float["*s"], alpha: Float = 1.0) -> Float["*s"]:
 @psc.kernel
 def selu(x: Float["*s"]) -> Float["*s"]:
     """The scaled `elu` that keeps mean 0 and variance 1 (Klambauer et al. 2017).
+
+    Examples:
+        >>> selu(np.array([-3.0, 0.0, 2.0]))
+        pscdsl.Array([-1.6706,  0.    ,  2.1014], dtype=float64)
 
     Cost: 13*s flops.
     """
@@ -77,6 +103,10 @@ def selu(x: Float["*s"]) -> Float["*s"]:
 def sigmoid(x: Float["*s"]) -> Float["*s"]:
     """The logistic function `1 / (1 + exp(-x))`, with relative accuracy in both tails.
 
+    Examples:
+        >>> sigmoid(np.array([-2.0, 0.0, 2.0]))
+        pscdsl.Array([0.1192, 0.5   , 0.8808], dtype=float64)
+
     Cost: 10*s flops.
     """
     return psc.special.expit(x)
@@ -85,6 +115,10 @@ def sigmoid(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def log_sigmoid(x: Float["*s"]) -> Float["*s"]:
     """`log(sigmoid(x))`; falls like `x` for large negative arguments.
+
+    Examples:
+        >>> log_sigmoid(np.array([-100.0, 0.0, 2.0]))
+        pscdsl.Array([-100.    ,   -0.6931,   -0.1269], dtype=float64)
 
     Cost: 23*s flops.
     """
@@ -95,6 +129,10 @@ def log_sigmoid(x: Float["*s"]) -> Float["*s"]:
 def softplus(x: Float["*s"]) -> Float["*s"]:
     """`log(1 + exp(x))`; rises like `x` for large arguments (Dugas et al. 2001).
 
+    Examples:
+        >>> softplus(np.array([-2.0, 0.0, 100.0]))
+        pscdsl.Array([  0.1269,   0.6931, 100.    ], dtype=float64)
+
     Cost: 21*s flops.
     """
     return np.logaddexp(x, 0)
@@ -103,6 +141,10 @@ def softplus(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def silu(x: Float["*s"]) -> Float["*s"]:
     """`x * sigmoid(x)`, also called swish (Elfwing et al. 2018; Ramachandran et al. 2017).
+
+    Examples:
+        >>> silu(np.array([-2.0, 0.0, 2.0]))
+        pscdsl.Array([-0.2384,  0.    ,  1.7616], dtype=float64)
 
     Cost: 11*s flops.
     """
@@ -113,6 +155,10 @@ def silu(x: Float["*s"]) -> Float["*s"]:
 def swish(x: Float["*s"], beta: Float = 1.0) -> Float["*s"]:
     """`x * sigmoid(beta * x)` (Ramachandran, Zoph, Le 2017); `silu` where `beta` is 1.
 
+    Examples:
+        >>> swish(np.array([-2.0, 0.0, 2.0]), 1.5)
+        pscdsl.Array([-0.0949,  0.    ,  1.9051], dtype=float64)
+
     Cost: 12*s flops.
     """
     return x * sigmoid(beta * x)
@@ -121,6 +167,10 @@ def swish(x: Float["*s"], beta: Float = 1.0) -> Float["*s"]:
 @psc.kernel
 def mish(x: Float["*s"]) -> Float["*s"]:
     """`x * tanh(softplus(x))` (Misra 2019).
+
+    Examples:
+        >>> mish(np.array([-2.0, 0.0, 2.0]))
+        pscdsl.Array([-0.2525,  0.    ,  1.944 ], dtype=float64)
 
     Cost: 32*s flops.
     """
@@ -133,6 +183,10 @@ def gelu(x: Float["*s"]) -> Float["*s"]:
 
     Hendrycks, Gimpel 2016, exact; `gelu_tanh` is their approximation.
 
+    Examples:
+        >>> gelu(np.array([-2.0, 0.0, 2.0]))
+        pscdsl.Array([-0.0455,  0.    ,  1.9545], dtype=float64)
+
     Cost: 61*s flops.
     """
     return x * psc.special.ndtr(x)
@@ -141,6 +195,10 @@ def gelu(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def gelu_tanh(x: Float["*s"]) -> Float["*s"]:
     """`gelu` by way of tanh: off by at most 5e-4 (Hendrycks, Gimpel 2016).
+
+    Examples:
+        >>> gelu_tanh(np.array([-2.0, 0.0, 2.0]))
+        pscdsl.Array([-0.0454,  0.    ,  1.9546], dtype=float64)
 
     Cost: 17*s flops.
     """
@@ -152,6 +210,10 @@ def gelu_tanh(x: Float["*s"]) -> Float["*s"]:
 def softsign(x: Float["*s"]) -> Float["*s"]:
     """`x / (1 + |x|)` (Turian, Bergstra, Bengio 2009).
 
+    Examples:
+        >>> softsign(np.array([-3.0, 0.0, 1.0]))
+        pscdsl.Array([-0.75,  0.  ,  0.5 ], dtype=float64)
+
     Cost: 8*s flops.
     """
     shrunk = 1 + np.abs(x)
@@ -162,6 +224,10 @@ def softsign(x: Float["*s"]) -> Float["*s"]:
 def hard_tanh(x: Float["*s"]) -> Float["*s"]:
     """`x` cut to [-1, 1] (Collobert 2004).
 
+    Examples:
+        >>> hard_tanh(np.array([-3.0, 0.5, 2.0]))
+        pscdsl.Array([-1. ,  0.5,  1. ], dtype=float64)
+
     Cost: 2*s flops.
     """
     return np.clip(x, -1, 1)
@@ -170,6 +236,10 @@ def hard_tanh(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def hard_sigmoid(x: Float["*s"]) -> Float["*s"]:
     """`(x + 3) / 6` cut to [0, 1] (Howard et al. 2019).
+
+    Examples:
+        >>> hard_sigmoid(np.array([-4.0, 0.0, 1.5]))
+        pscdsl.Array([0.  , 0.5 , 0.75], dtype=float64)
 
     Cost: 4*s flops.
     """
@@ -180,6 +250,10 @@ def hard_sigmoid(x: Float["*s"]) -> Float["*s"]:
 def hard_silu(x: Float["*s"]) -> Float["*s"]:
     """`x * hard_sigmoid(x)`, also called hard swish (Howard et al. 2019).
 
+    Examples:
+        >>> hard_silu(np.array([-4.0, 0.0, 1.5]))
+        pscdsl.Array([-0.   ,  0.   ,  1.125], dtype=float64)
+
     Cost: 5*s flops.
     """
     return x * hard_sigmoid(x)
@@ -188,6 +262,10 @@ def hard_silu(x: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def glu(x: Float["*batch 2*n"]) -> Float["*batch n"]:
     """The first half of the last axis, gated by the sigmoid of the second (Dauphin et al. 2017).
+
+    Examples:
+        >>> glu(np.array([[1.0, 2.0, 0.0, 100.0]]))
+        pscdsl.Array([[0.5, 2. ]], dtype=float64)
 
     Cost: 11*batch*n flops.
     """
@@ -201,6 +279,11 @@ def softmax(x: Float["*batch n"]) -> Float["*batch n"]:
 
     An entry of -inf has probability 0; each row needs a finite one, and none that is +inf.
 
+    Examples:
+        >>> softmax(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1000.0]]))
+        pscdsl.Array([[0.09  , 0.2447, 0.6652],
+                      [0.    , 0.    , 1.    ]], dtype=float64)
+
     Cost: 12*batch*n flops.
     """
     return psc.special.softmax(x, axis=-1)
@@ -209,6 +292,10 @@ def softmax(x: Float["*batch n"]) -> Float["*batch n"]:
 @psc.kernel
 def log_softmax(x: Float["*batch n"]) -> Float["*batch n"]:
     """`log(softmax(x))` over the last axis, also where the probability is 0 in this dtype.
+
+    Examples:
+        >>> log_softmax(np.array([0.0, 0.0, 1000.0]))
+        pscdsl.Array([-1000., -1000.,     0.], dtype=float64)
 
     Cost: 9*batch*n + 12*batch flops.
     """

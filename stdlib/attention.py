@@ -21,7 +21,13 @@ from pscdsl.stdlib.precision import widened
 
 
 class Heads(psc.Record, dims="d m h k"):
-    """Attention by h heads with keys of k numbers: queries on d features, keys and values on m."""
+    """Attention by h heads with keys of k numbers: queries on d features, keys and values on m.
+
+    Examples:
+        >>> p = attention_layer(psc.random.key(0), features=8, memory_features=8, heads=2, size=4)
+        >>> p.query.shape, p.out.shape
+        ((8, 2, 4), (2, 4, 8))
+    """
 
     query: Float["d h k"]
     """The map from rows to queries, for each head."""
@@ -41,7 +47,13 @@ def attention_layer(
     size: int,
     dtype: Any = np.float32,
 ) -> Heads["features memory_features heads size"]:
-    """Parameters by Glorot and Bengio, each matrix taken as one from or to all heads."""
+    """Parameters by Glorot and Bengio, each matrix taken as one from or to all heads.
+
+    Examples:
+        >>> p = attention_layer(psc.random.key(0), features=8, memory_features=6, heads=2, size=4)
+        >>> p.query.shape, p.key.shape, p.value.shape, p.out.shape
+        ((8, 2, 4), (6, 2, 4), (6, 2, 4), (2, 4, 8))
+    """
     keys = psc.random.split(key, 4)
 
     def drawn(key: Key, features: int, shape: tuple[int, ...]) -> Any:
@@ -65,6 +77,11 @@ def dot_product_attention(
 ) -> Float["*batch t v"]:
     """`softmax(queries @ keys.mT / sqrt(k)) @ values` (Vaswani et al. 2017).
 
+    Examples:
+        >>> queries, keys = np.array([[10.0, 0.0]]), np.array([[10.0, 0.0], [0.0, 10.0]])
+        >>> dot_product_attention(queries, keys, np.array([[1.0, 2.0], [3.0, 4.0]]))
+        pscdsl.Array([[1., 2.]], dtype=float64)
+
     Cost: at most 2*batch*k*s*t + 2*batch*s*t*v + 18*batch*s*t + 5*batch*t flops.
     """
     return attend(queries, keys, values, mask, causal)
@@ -81,6 +98,11 @@ def self_attention(
 
     No row attends to rows where `present` is false: so sequences of several lengths are one batch.
 
+    Examples:
+        >>> p = attention_layer(psc.random.key(0), 8, 8, heads=2, size=4)
+        >>> self_attention(p, np.ones((3, 10, 8), np.float32), causal=True).shape
+        (3, 10, 8)
+
     Cost: at most 8*batch*d*h*k*t + 4*batch*h*k*t*t + 18*batch*h*t*t + 5*batch*t*t flops.
     """
     return multi_head(p, x, x, None if present is None else present[..., None, None, :], causal)
@@ -94,6 +116,11 @@ def cross_attention(
     present: bool_["*batch s"] | None = None,
 ) -> Float["*batch t d"]:
     """Attention of a sequence to another one, by several heads; `present` is of the other.
+
+    Examples:
+        >>> p = attention_layer(psc.random.key(0), 8, 6, heads=2, size=4)
+        >>> cross_attention(p, np.ones((10, 8), np.float32), np.ones((7, 6), np.float32)).shape
+        (10, 8)
 
     Cost: at most 4*batch*d*h*k*t + 4*batch*h*k*m*s + 4*batch*h*k*s*t + 19*batch*h*s*t flops.
     """
@@ -112,6 +139,16 @@ def multi_head(
 
     The mask broadcasts against [*batch h t s]; `turn` maps queries and keys [*batch h t k], such as
     by `positions.rotary`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def local(p: Heads["d d h k"], x: Float["t d"]) -> Float["t d"]:
+        ...     t, _ = x.shape
+        ...     near = np.abs(np.arange(t)[:, None] - np.arange(t)) <= 2
+        ...     return multi_head(p, x, x, mask=near)
+        >>> p = attention_layer(psc.random.key(0), 8, 8, heads=2, size=4)
+        >>> local(p, np.ones((10, 8), np.float32)).shape
+        (10, 8)
     """
     queries = np.einsum("...td,dhk->...htk", x, p.query)
     keys = np.einsum("...sm,mhk->...hsk", memory, p.key)
@@ -129,7 +166,16 @@ def attend(
     mask: Any = None,
     causal: bool = False,
 ) -> Float["*batch t v"]:
-    """`dot_product_attention`, with any mask that broadcasts; for kernels."""
+    """`dot_product_attention`, with any mask that broadcasts; for kernels.
+
+    Examples:
+        >>> attend(np.ones((1, 2)), np.ones((2, 2)), np.array([[1.0], [3.0]]))
+        array([[2.]])
+        >>> attend(
+        ...     np.ones((1, 2)), np.ones((2, 2)), np.array([[1.0], [3.0]]), np.array([True, False])
+        ... )
+        array([[1.]])
+    """
     scores = widened(queries @ keys.mT) / math.sqrt(queries.shape[-1])
     weights = masked_softmax(scores, mask, causal)
     return weights.astype(values.dtype) @ values
@@ -138,7 +184,16 @@ def attend(
 def masked_softmax(
     scores: Float["*batch t s"], mask: Any = None, causal: bool = False
 ) -> Float["*batch t s"]:
-    """`softmax` over the keys that a mask admits; 0 for the others, and where it admits none."""
+    """`softmax` over the keys that a mask admits; 0 for the others, and where it admits none.
+
+    Examples:
+        >>> masked_softmax(np.array([[1.0, 2.0, 3.0]]), np.array([True, True, False]))
+        array([[0.2689, 0.7311, 0.    ]])
+        >>> masked_softmax(np.zeros((3, 3)), causal=True)
+        array([[1.    , 0.    , 0.    ],
+               [0.5   , 0.5   , 0.    ],
+               [0.3333, 0.3333, 0.3333]])
+    """
     if causal:
         t, s = scores.shape[-2:]
         past = np.arange(s) - s <= np.arange(t)[:, None] - t

@@ -15,6 +15,10 @@ def clip_by_norm(gradient: T, limit: Any) -> T:
     """The gradient, shortened to the length `limit` > 0 if it is longer (Pascanu et al. 2013).
 
     The length is that of all arrays together.  For kernels; one that is NaN stays.
+
+    Examples:
+        >>> clip_by_norm((np.array([3.0]), np.array([4.0])), 1.0)
+        (array([0.6]), array([0.8]))
     """
     length = psc.tree.norm(gradient)
     limit = np.asarray(limit, length.dtype)
@@ -23,7 +27,15 @@ def clip_by_norm(gradient: T, limit: Any) -> T:
 
 
 def clip_by_value(gradient: T, limit: Any) -> T:
-    """The gradient with every element cut to [-limit, limit]; for kernels.  NaN stays."""
+    """The gradient with every element cut to [-limit, limit]; for kernels.  NaN stays.
+
+    Examples:
+        >>> @psc.kernel
+        ... def clipped(gradient: f64["n"]) -> f64["n"]:
+        ...     return clip_by_value(gradient, 1.0)
+        >>> clipped(np.array([0.5, -4.0]))
+        pscdsl.Array([ 0.5, -1. ], dtype=float64)
+    """
 
     def cut(g: Any) -> Any:
         end = np.asarray(limit, g.dtype)

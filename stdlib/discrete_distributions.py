@@ -20,6 +20,10 @@ def bernoulli_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Fl
     """The log-probability of a number that is 1 with this probability, else 0.
 
     By log-odds it is `-logistic_loss(logits, labels)` of `pscdsl.stdlib.losses`.
+
+    Examples:
+        >>> bernoulli_log_mass(np.array([0, 1, 1]), 0.8)
+        array([-1.6094, -0.2231, -0.2231])
     """
     number = _like(k, probability)
     outside = (k < 0) | (k > 1)
@@ -30,7 +34,12 @@ def bernoulli_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Fl
 def binomial_log_mass(
     k: Integer["*s"], n: Integer["*n"] | int, probability: Float["*p"] | float
 ) -> Float["*r"]:
-    """The log-probability of k successes in n trials; exact for large n, too."""
+    """The log-probability of k successes in n trials; exact for large n, too.
+
+    Examples:
+        >>> binomial_log_mass(np.arange(4), 3, 0.5)
+        array([-2.0794, -0.9808, -0.9808, -2.0794])
+    """
     outside = (k < 0) | (k > n)
     possible = np.where(outside, 0, k)
     ones, zeros = _like(possible, probability), _like(n - possible, probability)
@@ -41,7 +50,12 @@ def binomial_log_mass(
 def binomial_cdf(
     k: Integer["*s"], n: Integer["*n"] | int, probability: Float["*p"] | float
 ) -> Float["*r"]:
-    """The probability of at most k."""
+    """The probability of at most k.
+
+    Examples:
+        >>> binomial_cdf(np.arange(4), 3, 0.5)
+        array([0.125, 0.5  , 0.875, 1.   ])
+    """
     below = np.clip(k, 0, n - 1)
     ones, zeros = _like(below + 1, probability), _like(n - below, probability)
     cdf = psc.special.betaincc(ones, zeros, probability)
@@ -54,6 +68,10 @@ def negative_binomial_log_mass(
     """The log-probability of k failures before `count` successes; `count` may be any number > 0.
 
     `probability` is that of a success.
+
+    Examples:
+        >>> negative_binomial_log_mass(np.arange(4), 2.0, 0.5)
+        array([-1.3863, -1.3863, -1.674 , -2.0794])
     """
     outside = k < 0
     number = _like(np.where(outside, 0, k), probability)
@@ -63,27 +81,47 @@ def negative_binomial_log_mass(
 
 
 def geometric_log_mass(k: Integer["*s"], probability: Float["*p"] | float) -> Float["*r"]:
-    """The log-probability that trial k, counted from 1, is the first to succeed."""
+    """The log-probability that trial k, counted from 1, is the first to succeed.
+
+    Examples:
+        >>> geometric_log_mass(np.array([1, 2, 3]), 0.5)
+        array([-0.6931, -1.3863, -2.0794])
+    """
     number = _like(k, probability)
     log_mass = psc.special.xlog1py(number - 1, -probability) + np.log(probability)
     return np.where(k < 1, -np.inf, log_mass)
 
 
 def poisson_log_mass(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
-    """The log-probability of k independent events, with `mean` events on average (Poisson 1837)."""
+    """The log-probability of k independent events, with `mean` events on average (Poisson 1837).
+
+    Examples:
+        >>> poisson_log_mass(np.arange(4), 2.0)
+        array([-2.    , -1.3069, -1.3069, -1.7123])
+    """
     outside = k < 0
     log_mass = log_poisson_weight(_like(np.where(outside, 0, k), mean), mean)
     return np.where(outside, -np.inf, log_mass)
 
 
 def poisson_cdf(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
-    """The probability of at most k."""
+    """The probability of at most k.
+
+    Examples:
+        >>> poisson_cdf(np.arange(4), 2.0)
+        array([0.1353, 0.406 , 0.6767, 0.8571])
+    """
     cdf = psc.special.gammaincc(_like(np.maximum(k, 0), mean) + 1, mean)
     return np.where(k < 0, 0, cdf)
 
 
 def poisson_survival(k: Integer["*s"], mean: Float["*p"] | float) -> Float["*r"]:
-    """The probability of more than k, with relative accuracy where it is small."""
+    """The probability of more than k, with relative accuracy where it is small.
+
+    Examples:
+        >>> poisson_survival(np.array([0, 5, 20]), 2.0)
+        array([8.6466e-01, 1.6564e-02, 6.1081e-15])
+    """
     survival = psc.special.gammainc(_like(np.maximum(k, 0), mean) + 1, mean)
     return np.where(k < 0, 1, survival)
 
@@ -96,6 +134,11 @@ def categorical_log_mass(
 
     Numbers below 0 or above n - 1 are no class and have -inf.
 
+    Examples:
+        >>> log_probabilities = np.log(np.array([0.7, 0.2, 0.1]))
+        >>> categorical_log_mass(np.array(2), log_probabilities)
+        pscdsl.Array(-2.3026, dtype=float64)
+
     Cost: 9*batch flops.
     """
     n = log_probabilities.shape[-1]
@@ -107,6 +150,10 @@ def categorical_log_mass(
 @psc.kernel
 def multinomial_log_mass(counts: Integer["*batch n"], probabilities: Float["n"]) -> Float["*batch"]:
     """The log-probability of the counts of n classes, in as many trials as the counts sum to.
+
+    Examples:
+        >>> multinomial_log_mass(np.array([[2, 0], [1, 1]]), np.array([0.5, 0.5]))
+        pscdsl.Array([-1.3863, -0.6931], dtype=float64)
 
     Cost: 172*batch*n + 169*batch flops.
     """

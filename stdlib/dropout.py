@@ -14,6 +14,10 @@ def dropout(key: Key, x: Float["*s"], rate: Float = 0.5) -> Float["*s"]:
 
     Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov 2014.
 
+    Examples:
+        >>> dropout(psc.random.key(0), np.ones(6), 0.5)
+        pscdsl.Array([2., 2., 0., 0., 0., 2.], dtype=float64)
+
     Cost: 126*s + 1 flops.
     """
     return np.where(psc.random.bernoulli(key, 1 - rate, x.shape), x / (1 - rate), 0)
@@ -22,6 +26,13 @@ def dropout(key: Key, x: Float["*s"], rate: Float = 0.5) -> Float["*s"]:
 @psc.kernel
 def channel_dropout(key: Key, x: Float["n c *space"], rate: Float = 0.5) -> Float["n c *space"]:
     """`dropout` of whole channels, whose elements depend on each other (Tompson et al. 2015).
+
+    Examples:
+        >>> channel_dropout(psc.random.key(1), np.ones((1, 4, 2)), 0.5)
+        pscdsl.Array([[[2., 2.],
+                       [2., 2.],
+                       [0., 0.],
+                       [0., 0.]]], dtype=float64)
 
     Cost: 2*c*n*space + 124*c*n + 1 flops.
     """

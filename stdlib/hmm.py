@@ -18,7 +18,14 @@ from pscdsl.stdlib.precision import widened
 
 
 class HMM(psc.Record, dims="s o"):
-    """Logarithms of probabilities; -inf for impossible events."""
+    """Logarithms of probabilities; -inf for impossible events.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> log_likelihood(p, np.array([0, 0, 1]))
+        pscdsl.Array(-2.3413, dtype=float64)
+    """
 
     log_start: Float["s"]
     """Log-probabilities of the first state."""
@@ -29,7 +36,15 @@ class HMM(psc.Record, dims="s o"):
 
 
 class StatePath(psc.Record, dims="t"):
-    """A most probable sequence of states."""
+    """A most probable sequence of states.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> path = viterbi(p, np.array([0, 0, 1, 1, 1]))
+        >>> path.states, path.log_probability
+        (pscdsl.Array([0, 0, 1, 1, 1], dtype=int32), pscdsl.Array(-4.4275, dtype=float64))
+    """
 
     states: i32["t"]
     """State numbers in 0..s-1."""
@@ -38,7 +53,15 @@ class StatePath(psc.Record, dims="t"):
 
 
 class Sample(psc.Record, dims="t"):
-    """States and observations drawn from a model."""
+    """States and observations drawn from a model.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> drawn = sample(p, psc.random.key(0), 8)
+        >>> drawn.states
+        pscdsl.Array([0, 0, 0, 0, 0, 0, 0, 0], dtype=int32)
+    """
 
     states: i32["t"]
     """State numbers in 0..s-1."""
@@ -52,6 +75,14 @@ def log_emissions(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     0 where the observation is missing, that is negative.
 
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> np.exp(log_emissions(p, np.array([0, 0, 1])))
+        array([[0.8, 0.2],
+               [0.8, 0.2],
+               [0.2, 0.8]])
+
     Cost: s*t + 5*t flops.
     """
     seen = observations >= 0
@@ -64,6 +95,12 @@ def log_likelihood(p: HMM["s o"], observations: Int["t"]) -> Float:
 
     -inf if they are impossible. By the forward recursion (Baum, Petrie, Soules, Weiss 1970).
 
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> log_likelihood(p, np.array([0, 0, 1, 1, 1]))
+        pscdsl.Array(-3.5574, dtype=float64)
+
     Cost: at most 8*s*s*t + 19*s*t + 5*t + 17 flops.
     """
     return psc.special.logsumexp(forward(p, observations)[-1])
@@ -74,6 +111,14 @@ def forward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
     """Log-probabilities of the observations up to each time together with the state then.
 
     The forward recursion (Baum, Petrie, Soules, Weiss 1970), in logarithms.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> np.exp(forward(p, np.array([0, 0, 1])))
+        array([[0.4   , 0.1   ],
+               [0.296 , 0.026 ],
+               [0.0538, 0.0424]])
 
     Cost: at most 8*s*s*t + 19*s*t + 5*t flops.
     """
@@ -96,6 +141,14 @@ def backward(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     The backward recursion (Baum, Petrie, Soules, Weiss 1970), in logarithms; 0 at the last time.
 
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> np.exp(backward(p, np.array([0, 0, 1])))
+        array([[0.202, 0.154],
+               [0.26 , 0.74 ],
+               [1.   , 1.   ]])
+
     Cost: at most 9*s*s*t + 18*s*t + 5*t flops.
     """
     emissions = log_emissions(p, observations)
@@ -116,6 +169,14 @@ def posterior(p: HMM["s o"], observations: Int["t"]) -> Float["t s"]:
 
     The observations must be possible.
 
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> posterior(p, np.array([0, 0, 1]))
+        pscdsl.Array([[0.8399, 0.1601],
+                      [0.8   , 0.2   ],
+                      [0.5593, 0.4407]], dtype=float64)
+
     Cost: at most 17*s*s*t + 50*s*t + 10*t flops.
     """
     return softmax(forward(p, observations) + backward(p, observations))
@@ -126,6 +187,13 @@ def posterior_transitions(p: HMM["s o"], observations: Int["t"]) -> Float["t-1 s
     """The probability of each pair of states at neighbouring times, given all observations.
 
     Entry [i, j, k] is that of state j at time i and state k at time i + 1.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> posterior_transitions(p, np.array([0, 1]))
+        pscdsl.Array([[[0.4045, 0.1798],
+                       [0.0112, 0.4045]]], dtype=float64)
 
     Cost: at most 28*s*s*t + 39*s*t + 15*t + 17 flops.
     """
@@ -138,6 +206,12 @@ def posterior_transitions(p: HMM["s o"], observations: Int["t"]) -> Float["t-1 s
 @psc.kernel
 def viterbi(p: HMM["s o"], observations: Int["t"]) -> StatePath["t"]:
     """The most probable states given the observations (Viterbi 1967); the first of equals.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> viterbi(p, np.array([0, 0, 1, 1, 1])).states
+        pscdsl.Array([0, 0, 1, 1, 1], dtype=int32)
 
     Cost: at most 3*s*s*t + 2*s*t + 2*s + 8*t flops.
     """
@@ -162,6 +236,12 @@ def viterbi(p: HMM["s o"], observations: Int["t"]) -> StatePath["t"]:
 def path_log_probability(p: HMM["s o"], states: i32["t"], observations: Int["t"]) -> Float:
     """The log-probability of these states together with these observations.
 
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> path_log_probability(p, np.array([0, 0, 1], np.int32), np.array([0, 0, 1]))
+        pscdsl.Array(-3.7705, dtype=float64)
+
     Cost: s*t + 16*t - 2 flops.
     """
     steps = p.log_transition[states[:-1], states[1:]]
@@ -176,6 +256,12 @@ def stationary(p: HMM["s o"]) -> Float["s"]:
     Every state can be reached from every other one, else it is not unique, and the result NaN or
     of no use.  From one linear system (Paige, Styan, Wachter 1975).
 
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.3, 0.7]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> stationary(p)
+        pscdsl.Array([0.75, 0.25], dtype=float64)
+
     Cost: 13*s*s + 2*s*s*s//3 flops.
     """
     n = p.log_start.shape[0]
@@ -189,6 +275,12 @@ def stationary(p: HMM["s o"]) -> Float["s"]:
 @psc.kernel
 def sample(p: HMM["s o"], key: Key, steps: psc.Static[int]) -> Sample["steps"]:
     """States and observations at `steps` times, at least 1, drawn from the model.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> sample(p, psc.random.key(0), 8).observations
+        pscdsl.Array([0, 0, 0, 1, 0, 0, 0, 1], dtype=int32)
 
     Cost: 144*o*steps + 144*s*steps + 126*steps + 237 flops.
     """

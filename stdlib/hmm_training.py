@@ -16,7 +16,15 @@ from pscdsl.stdlib.hmm import HMM, backward, forward, log_emissions
 
 
 class Counts(psc.Record, dims="s o"):
-    """Expected counts of states, transitions and emissions; those of several sequences add up."""
+    """Expected counts of states, transitions and emissions; those of several sequences add up.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> counts = expected_counts(p, np.array([0, 0, 1, 1, 1]))
+        >>> counts.start, np.sum(counts.transition), np.sum(counts.emission)
+        (pscdsl.Array([0.7367, 0.2633], dtype=float64), np.float64(4.0), np.float64(5.0))
+    """
 
     start: Float["s"]
     """Counts of the first state."""
@@ -34,6 +42,13 @@ def expected_counts(p: HMM["s o"], observations: Int["t"]) -> Counts["s o"]:
 
     Negative numbers are missing observations. Missing observations at the end, as in the shorter
     ones of several sequences, do not count.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> expected_counts(p, np.array([0, 0, 1, 1, 1])).transition
+        pscdsl.Array([[0.9803, 0.6973],
+                      [0.0515, 2.2709]], dtype=float64)
 
     Cost: at most 37*s*s*t + 54*s*t + 39*t flops.
     """
@@ -60,6 +75,14 @@ def most_likely(counts: Counts["s o"], p: HMM["s o"]) -> HMM["s o"]:
 
     A state without any counts keeps its probabilities in `p`.
 
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> better = most_likely(expected_counts(p, np.array([0, 0, 1, 1, 1])), p)
+        >>> np.exp(better.log_emission)
+        array([[0.7812, 0.2188],
+               [0.1914, 0.8086]])
+
     Cost: 11*o*s + 11*s*s + 15*s + 2 flops.
     """
     return HMM(
@@ -74,6 +97,14 @@ def improve(p: HMM["s o"], sequences: Int["n t"]) -> tuple[HMM["s o"], Float]:
     """One step of expectation maximisation, and the log-likelihood of all sequences before it.
 
     The log-likelihood, in nats, does not fall from step to step.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> sequences = np.array([[0, 0, 1, 1, 1], [0, 0, 0, 1, 1]])
+        >>> better, before = improve(p, sequences)
+        >>> before, improve(better, sequences)[1]
+        (pscdsl.Array(-7.1147, dtype=float64), pscdsl.Array(-5.105, dtype=float64))
 
     Cost: at most 37*n*s*s*t + n*o*s + 96*n*s*t + 26*o*s + 11*s*s flops.
     """
@@ -92,6 +123,13 @@ def baum_welch(
     p: HMM["s o"], sequences: Int["n t"], steps: psc.Static[int] = 100
 ) -> tuple[HMM["s o"], Float["steps"]]:
     """Steps of expectation maximisation from `p`, and the log-likelihood before each.
+
+    Examples:
+        >>> a, b = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.8, 0.2], [0.2, 0.8]])
+        >>> p = HMM(np.log([0.5, 0.5]), a, b)
+        >>> trained, log_likelihoods = baum_welch(p, np.array([[0, 0, 1, 1], [0, 0, 0, 1]]), 20)
+        >>> np.round(log_likelihoods[[0, 1, -1]], 3)
+        array([-5.845, -4.638, -3.339])
 
     Cost: at most 37*n*s*s*steps*t + n*o*s*steps + 96*n*s*steps*t + 26*o*s*steps + 11*s*s*steps
     flops.

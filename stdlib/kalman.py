@@ -18,7 +18,14 @@ from pscdsl import Float, Key, bool_, i32
 
 
 class Model(psc.Record, dims="s o"):
-    """A model with s numbers as its state and o as an observation; all in the same dtype."""
+    """A model with s numbers as its state and o as an observation; all in the same dtype.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> log_likelihood(p, np.array([[0.1], [0.3], [0.2]]))
+        pscdsl.Array(-2.8661, dtype=float64)
+    """
 
     transition: Float["s s"]
     """The matrix that a state is multiplied by in each step."""
@@ -35,7 +42,14 @@ class Model(psc.Record, dims="s o"):
 
 
 class Gaussian(psc.Record, dims="s"):
-    """A normal distribution of states."""
+    """A normal distribution of states.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> predict(p, Gaussian(mean=np.array([2.0]), covariance=one)).covariance
+        pscdsl.Array([[1.1]], dtype=float64)
+    """
 
     mean: Float["s"]
     """The expected state."""
@@ -44,7 +58,15 @@ class Gaussian(psc.Record, dims="s"):
 
 
 class Gaussians(psc.Record, dims="t s"):
-    """A normal distribution of states at each time."""
+    """A normal distribution of states at each time.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> smoothed = smooth(p, np.array([[0.1], [0.3], [0.2]]))
+        >>> smoothed.mean.shape, smoothed.covariance.shape
+        ((3, 1), (3, 1, 1))
+    """
 
     mean: Float["t s"]
     """The expected state at each time."""
@@ -53,7 +75,14 @@ class Gaussians(psc.Record, dims="t s"):
 
 
 class Filtered(psc.Record, dims="t s"):
-    """The filtered states: normal distributions given the observations so far."""
+    """The filtered states: normal distributions given the observations so far.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> kalman_filter(p, np.array([[0.1], [0.3], [0.2]])).log_densities
+        pscdsl.Array([-1.125 , -0.9136, -0.8274], dtype=float64)
+    """
 
     mean: Float["t s"]
     """The mean given the observations up to each time."""
@@ -64,7 +93,15 @@ class Filtered(psc.Record, dims="t s"):
 
 
 class Steady(psc.Record, dims="s o"):
-    """The steady state of the filter of a model."""
+    """The steady state of the filter of a model.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> found = steady(p)
+        >>> found.gain, found.covariance
+        (pscdsl.Array([[0.3583]], dtype=float64), pscdsl.Array([[0.2791]], dtype=float64))
+    """
 
     covariance: Float["s s"]
     """The covariance of the state, given all observations before."""
@@ -75,7 +112,15 @@ class Steady(psc.Record, dims="s o"):
 
 
 class Trajectory(psc.Record, dims="t s o"):
-    """States and observations drawn from a model."""
+    """States and observations drawn from a model.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> drawn = sample(p, psc.random.key(0), 100)
+        >>> drawn.states.shape, drawn.observations.shape
+        ((100, 1), (100, 1))
+    """
 
     states: Float["t s"]
     """One per row."""
@@ -86,6 +131,12 @@ class Trajectory(psc.Record, dims="t s o"):
 @psc.kernel
 def predict(p: Model["s o"], state: Gaussian["s"]) -> Gaussian["s"]:
     """The state one step later.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(0.9 * one, 0.1 * one, one, 0.5 * one, np.zeros(1), one)
+        >>> predict(p, Gaussian(np.array([2.0]), one)).mean
+        pscdsl.Array([1.8], dtype=float64)
 
     Cost: 4*s*s*s + 5*s*s flops.
     """
@@ -101,6 +152,13 @@ def update(
 
     The covariance is that of the estimate `state + gain * difference` (Joseph's form), which is
     positive for any rounding of the gain.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> state, log_density = update(p, Gaussian(np.zeros(1), one), np.array([1.5]))
+        >>> state.mean, log_density
+        (pscdsl.Array([1.], dtype=float64), pscdsl.Array(-1.8717, dtype=float64))
 
     Cost: at most o*o*o + 6*o*o*s + 6*o*s*s + 4*s*s*s + 27*o*o + 6*o*s + 5*s*s flops.
     """
@@ -127,6 +185,15 @@ def emission_of(p: Model["s o"], observation: Float["o"]) -> tuple[Float["o s"],
 
     Missing numbers depend on nothing, and have independent noise of variance 1.
 
+    Examples:
+        >>> p = Model(
+        ...     np.eye(1), np.eye(1), np.ones((2, 1)), 0.5 * np.eye(2), np.zeros(1), np.eye(1)
+        ... )
+        >>> emission_of(p, np.array([1.5, np.nan]))
+        (pscdsl.Array([[1.],
+                      [0.]], dtype=float64), pscdsl.Array([[0.5, 0. ],
+                      [0. , 1. ]], dtype=float64))
+
     Cost: 3*o*o + o*s + o flops.
     """
     missing = np.isnan(observation)
@@ -137,6 +204,12 @@ def emission_of(p: Model["s o"], observation: Float["o"]) -> tuple[Float["o s"],
 @psc.kernel
 def kalman_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t s"]:
     """The states given the observations so far (Kalman 1960).
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> kalman_filter(p, np.array([[1.0], [1.2], [np.nan], [0.8]])).mean[:, 0]
+        array([0.6667, 0.9143, 0.9143, 0.8613])
 
     Cost: at most o*o*o*t + 6*o*o*s*t + 6*o*s*s*t + 8*s*s*s*t + 27*o*o*t + 6*o*s*t + 10*s*s*t flops.
     """
@@ -157,6 +230,12 @@ def kalman_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t s"
 def log_likelihood(p: Model["s o"], observations: Float["t o"]) -> Float:
     """The log-density of all observations, in nats; differentiate it to fit a model.
 
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> psc.grad(log_likelihood)(p, np.array([[1.0], [1.2], [0.8]])).emission_noise
+        pscdsl.Array([[-1.647]], dtype=float64)
+
     Cost: at most o*o*o*t + 6*o*o*s*t + 6*o*s*s*t + 8*s*s*s*t + 28*o*o*t + 6*o*s*t + 10*s*s*t flops.
     """
     assert np.finfo(p.start_mean.dtype).bits >= 32
@@ -169,6 +248,12 @@ def smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
 
     The covariance of each predicted state is positive definite, as it is if the
     covariance of the transition noise is.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> smooth(p, np.array([[1.0], [1.2], [np.nan], [0.8]])).mean[:, 0]
+        array([0.8352, 0.8858, 0.8736, 0.8613])
 
     Cost: at most o*o*o*t + 6*o*o*s*t + 6*o*s*s*t + 25*s*s*s*t + 10*o*o*t + 8*o*s*t + 25*s*s*t
     flops.
@@ -198,6 +283,12 @@ def smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
 def smoother_gain(p: Model["s o"], covariance: Float["s s"]) -> Float["s s"]:
     """The gain of the smoother for a state with this covariance.
 
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> smoother_gain(p, 0.3 * one)
+        pscdsl.Array([[0.75]], dtype=float64)
+
     Cost: 6*s*s*s + 5*s*s + s*s*s//3 flops.
     """
     assert np.finfo(p.start_mean.dtype).bits >= 32
@@ -214,6 +305,12 @@ def steady(p: Model["s o"], tolerance: Float = 1e-6) -> Steady["s o"]:
     The state must be detectable from observations. The discrete algebraic Riccati equation is
     solved by doubling (Anderson 1978): k steps give the filter's covariance after 2**k, until they
     change it by at most `tolerance`, relatively.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> steady(p).gain
+        pscdsl.Array([[0.3583]], dtype=float64)
 
     Cost: at most 2*o*o*o + 6*o*o*s + 4*o*s*s + 834*s*s*s + 304*o*o + 602*s*s flops.
     """
@@ -249,6 +346,12 @@ def steady(p: Model["s o"], tolerance: Float = 1e-6) -> Steady["s o"]:
 def sample(p: Model["s o"], key: Key, steps: psc.Static[int]) -> Trajectory["steps s o"]:
     """States and observations at `steps` times, at least 1; the noises are positive definite.
 
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> sample(p, psc.random.key(0), 4).observations[:, 0]
+        array([2.1562, 2.2663, 1.3275, 2.0519])
+
     Cost: at most o*o*o + 2*o*o*steps + 2*o*s*steps + s*s*s + 4*s*s*steps + 362*o*o + 149*o*steps +
     2*s*s + 149*s*steps flops.
     """
@@ -274,5 +377,11 @@ def sample(p: Model["s o"], key: Key, steps: psc.Static[int]) -> Trajectory["ste
 
 
 def symmetric(matrix: Float["*batch s s"]) -> Float["*batch s s"]:
-    """The symmetric part of a matrix."""
+    """The symmetric part of a matrix.
+
+    Examples:
+        >>> symmetric(np.array([[1.0, 2.0], [0.0, 3.0]]))
+        array([[1., 1.],
+               [1., 3.]])
+    """
     return (matrix + matrix.mT) / 2

@@ -51,6 +51,12 @@ class _Back(psc.Record, dims="s"):
 def parallel_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t s"]:
     """The states given the observations so far, and the log-density of each.
 
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> parallel_filter(p, np.array([[1.0], [1.2], [0.8]])).mean[:, 0]
+        array([0.6667, 0.9143, 0.8687])
+
     Cost: at most o*o*o*t + 10*o*o*s*t + 12*o*s*s*t + 32*s*s*s*t + o*o*o + 37*o*o*t + 16*o*s*t +
     34*s*s*t flops.
     """
@@ -72,6 +78,12 @@ def parallel_filter(p: Model["s o"], observations: Float["t o"]) -> Filtered["t 
 @psc.kernel
 def parallel_smooth(p: Model["s o"], observations: Float["t o"]) -> Gaussians["t s"]:
     """The states given all observations; the covariances must satisfy the conditions of `smooth`.
+
+    Examples:
+        >>> one = np.eye(1)
+        >>> p = Model(one, 0.1 * one, one, 0.5 * one, start_mean=np.zeros(1), start_covariance=one)
+        >>> parallel_smooth(p, np.array([[1.0], [1.2], [0.8]])).mean[:, 0]
+        array([0.8326, 0.8824, 0.8687])
 
     Cost: at most o*o*o*t + 8*o*o*s*t + 10*o*s*s*t + 50*s*s*s*t + 9*o*o*t + 14*o*s*t + 45*s*s*t
     flops.

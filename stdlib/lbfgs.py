@@ -23,7 +23,16 @@ T = TypeVar("T")
 
 
 class Minimum(psc.Record, Generic[T]):
-    """A minimum, and how it was found."""
+    """A minimum, and how it was found.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(start: f64["n"]) -> Minimum[f64["n"]]:
+        ...     return lbfgs(lambda x: np.sum((x - 3) ** 4), start)
+        >>> found = lowest(np.zeros(2))
+        >>> found.value < 1e-6, found.slope < 1e-5
+        (np.True_, np.True_)
+    """
 
     params: T
     """The minimizer, a tree like the start."""
@@ -38,7 +47,13 @@ class Minimum(psc.Record, Generic[T]):
 
 
 class Curvature(psc.Record, dims="m n"):
-    """The last m steps, the oldest first; those that were not made yet are 0."""
+    """The last m steps, the oldest first; those that were not made yet are 0.
+
+    Examples:
+        >>> none = Curvature(steps=np.zeros((5, 2)), changes=np.zeros((5, 2)), scales=np.zeros(5))
+        >>> remembered(none, np.array([1.0, 0.0]), np.array([2.0, 0.0])).steps[-1]
+        array([1., 0.])
+    """
 
     steps: Float["m n"]
     """The change of position in each step."""
@@ -75,6 +90,16 @@ def lbfgs(
     lowers neither the value nor the gradient, as happens once rounding is all that is left: look at
     `slope`.
     `memory` is how many steps are remembered.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(start: f64["2"]) -> f64["2"]:
+        ...     def rosenbrock(x: f64["2"]) -> f64:
+        ...         return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        ...
+        ...     return lbfgs(rosenbrock, start).params
+        >>> np.round(lowest(np.array([-1.0, 2.0])), 4)
+        array([1., 1.])
     """
     first, restored = psc.tree.ravel(start)
 
@@ -124,6 +149,13 @@ def remembered(
     """The curvature with one more step in place of the oldest.
 
     A step along which gradients do not grow, which says nothing of a minimum, is left out.
+
+    Examples:
+        >>> none = Curvature(np.zeros((2, 1)), np.zeros((2, 1)), np.zeros(2))
+        >>> remembered(none, np.array([1.0]), np.array([4.0]))
+        Curvature(steps=array([[0.],
+               [1.]]), changes=array([[0.],
+               [4.]]), scales=array([0.  , 0.25]))
     """
     product = moved @ change
     enough = product > np.finfo(moved.dtype).eps * (change @ change)
@@ -148,6 +180,11 @@ def newton_direction(curvature: Curvature["m n"], gradient: Float["n"]) -> Float
     """The gradient times the approximate inverse of the second derivatives, by two loops.
 
     The gradient itself where no step was made.
+
+    Examples:
+        >>> none = Curvature(np.zeros((2, 1)), np.zeros((2, 1)), np.zeros(2))
+        >>> newton_direction(remembered(none, np.array([1.0]), np.array([4.0])), np.array([8.0]))
+        pscdsl.Array([2.], dtype=float64)
 
     Cost: 8*m*n + 3*m + 3*n + 5 flops.
     """

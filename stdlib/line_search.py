@@ -17,7 +17,18 @@ from pscdsl.stdlib.choosing import chosen
 
 
 class Place(psc.Record, dims="n"):
-    """A point on the line."""
+    """A point on the line.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lower(x: f64["n"]) -> Place["n"]:
+        ...     value_and_slope = psc.value_and_grad(lambda x: np.sum(x**2))
+        ...     value, gradient = value_and_slope(x)
+        ...     return line_search(value_and_slope, x, -gradient, value, gradient).low
+        >>> place = lower(np.array([1.0, 2.0]))
+        >>> place.length, place.value
+        (pscdsl.Array(0.5, dtype=float64), pscdsl.Array(0., dtype=float64))
+    """
 
     length: Float
     """The distance from the start."""
@@ -30,7 +41,17 @@ class Place(psc.Record, dims="n"):
 
 
 class Search(psc.Record, dims="n"):
-    """The state of a search: between two lengths, once `bracketed`, or beyond the lower."""
+    """The state of a search: between two lengths, once `bracketed`, or beyond the lower.
+
+    Examples:
+        >>> @psc.kernel
+        ... def search(x: f64["n"]) -> Search["n"]:
+        ...     value_and_slope = psc.value_and_grad(lambda x: np.sum(x**2))
+        ...     value, gradient = value_and_slope(x)
+        ...     return line_search(value_and_slope, x, -gradient, value, gradient)
+        >>> search(np.array([1.0, 2.0])).found
+        pscdsl.Array(True, dtype=bool)
+    """
 
     low: Place["n"]
     """The lowest value found, among those that have fallen enough; at first the start."""
@@ -65,6 +86,16 @@ def line_search(
     `flatness` times that at the start. Lengths double until they enclose an acceptable one; cubics
     through both ends then propose the next (Nocedal, Wright 2006, algorithms 3.5 and 3.6). Look at
     `found`; `low` is the best place either way.
+
+    Examples:
+        >>> @psc.kernel
+        ... def step(x: f64["n"]) -> f64["n"]:
+        ...     value_and_slope = psc.value_and_grad(lambda x: np.sum(x**2))
+        ...     value, gradient = value_and_slope(x)
+        ...     found = line_search(value_and_slope, x, -gradient, value, gradient)
+        ...     return x - found.low.length * gradient
+        >>> step(np.array([1.0, 2.0]))
+        pscdsl.Array([0., 0.], dtype=float64)
     """
     start = Place(np.zeros_like(value), value, direction @ gradient, gradient)
     rounding = 4 * np.finfo(x.dtype).eps * np.abs(value)

@@ -15,7 +15,13 @@ from pscdsl.stdlib.solvers import conjugate_gradients
 
 
 class Solution(psc.Record, dims="n"):
-    """The result of an iterative solver."""
+    """The result of an iterative solver.
+
+    Examples:
+        >>> found = solve_cg(np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0]))
+        >>> found.steps
+        pscdsl.Array(2, dtype=int32)
+    """
 
     x: Float["n"]
     """The solution."""
@@ -26,7 +32,13 @@ class Solution(psc.Record, dims="n"):
 
 
 class Eigenpair(psc.Record, dims="n"):
-    """An eigenvalue, its eigenvector, and how well they fit."""
+    """An eigenvalue, its eigenvector, and how well they fit.
+
+    Examples:
+        >>> found = power_iteration(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0]))
+        >>> np.round(found.vector, 3)
+        array([0.707, 0.707])
+    """
 
     value: Float
     """The eigenvalue."""
@@ -44,6 +56,10 @@ def solve_cg(
 ) -> Solution["n"]:
     """Solve `a @ x = b` for a symmetric positive definite `a` by `conjugate_gradients`.
 
+    Examples:
+        >>> solve_cg(np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0])).x
+        pscdsl.Array([0.0909, 0.6364], dtype=float64)
+
     Cost: 2*n*n + 16*n + 15 flops, with one step of its loop.
     """
     solution = conjugate_gradients(lambda v: a @ v, b, None, tolerance, max_steps)
@@ -59,6 +75,11 @@ def power_iteration(
     `start` must not be orthogonal to the eigenvector.  Stops once the residual is at most
     `tolerance` times the absolute value, or after `max_steps` (von Mises, Pollaczek-Geiringer
     1929).
+
+    Examples:
+        >>> found = power_iteration(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0]))
+        >>> np.round(found.value, 4)
+        np.float64(3.0)
 
     Cost: 6*n*n + 30*n + 25 flops, with one step of its loop.
     """
@@ -87,6 +108,13 @@ def solve_triangular(
     Only that triangle is read; its diagonal has no zeros.  `b` is a vector, or has one column
     for each system.
 
+    Examples:
+        >>> a = np.array([[2.0, 0.0], [1.0, 4.0]])
+        >>> solve_triangular(a, np.array([2.0, 9.0]))
+        pscdsl.Array([1., 2.], dtype=float64)
+        >>> solve_triangular(a.T, np.array([2.0, 8.0]), lower=False)
+        pscdsl.Array([0., 2.], dtype=float64)
+
     Cost: 2*k*n*n + 2*k*n + 2*n*n + 3*n flops.
     """
     triangle = np.tril(a) if lower else np.triu(a)
@@ -112,6 +140,11 @@ def solve_tridiagonal(
 
     Row i is `below[i]`, `diagonal[i]`, `above[i]`; `below[0]` and `above[-1]` are not read.
     Safe for diagonally dominant and for symmetric positive definite matrices.
+
+    Examples:
+        >>> below, above = np.array([0.0, 1, 1]), np.array([1.0, 1, 0])
+        >>> solve_tridiagonal(below, np.full(3, 4.0), above, np.array([5.0, 6.0, 5.0]))
+        pscdsl.Array([1., 1., 1.], dtype=float64)
 
     Cost: 5*k*n + 7*n flops.
     """

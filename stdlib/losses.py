@@ -16,6 +16,10 @@ from pscdsl.stdlib.activations import log_softmax, softplus
 def squared_error(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
     """The square of the difference, elementwise.
 
+    Examples:
+        >>> squared_error(np.array([1.0, 2.5]), np.array([1.0, 2.0]))
+        pscdsl.Array([0.  , 0.25], dtype=float64)
+
     Cost: 2*s flops.
     """
     difference = prediction - target
@@ -26,6 +30,10 @@ def squared_error(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
 def absolute_error(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
     """The absolute value of the difference, elementwise.
 
+    Examples:
+        >>> absolute_error(np.array([1.0, 2.5]), np.array([1.0, 3.0]))
+        pscdsl.Array([0. , 0.5], dtype=float64)
+
     Cost: 2*s flops.
     """
     return np.abs(prediction - target)
@@ -34,6 +42,10 @@ def absolute_error(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def huber(prediction: Float["*s"], target: Float["*s"], delta: Float = 1.0) -> Float["*s"]:
     """Half the squared error up to a difference of `delta` > 0, linear beyond (Huber 1964).
+
+    Examples:
+        >>> huber(np.array([0.5, 10.0]), np.array([0.0, 0.0]))
+        pscdsl.Array([0.125, 9.5  ], dtype=float64)
 
     Cost: 6*s flops.
     """
@@ -45,6 +57,10 @@ def huber(prediction: Float["*s"], target: Float["*s"], delta: Float = 1.0) -> F
 @psc.kernel
 def log_cosh(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
     """`log(cosh(prediction - target))`: half the square near 0, linear far away.
+
+    Examples:
+        >>> log_cosh(np.array([0.5, 100.0]), np.array([0.0, 0.0]))
+        pscdsl.Array([ 0.1201, 99.3069], dtype=float64)
 
     Cost: 47*s flops.
     """
@@ -60,6 +76,10 @@ def log_cosh(prediction: Float["*s"], target: Float["*s"]) -> Float["*s"]:
 def quantile_loss(prediction: Float["*s"], target: Float["*s"], quantile: Float) -> Float["*s"]:
     """The loss that the `quantile` (in [0, 1]) minimises (Koenker, Bassett 1978).
 
+    Examples:
+        >>> quantile_loss(np.array([1.0, 1.0]), np.array([3.0, 0.0]), 0.9)
+        pscdsl.Array([1.8, 0.1], dtype=float64)
+
     Cost: 4*s + 1 flops.
     """
     difference = target - prediction
@@ -72,6 +92,10 @@ def logistic_loss(logits: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
 
     `-labels * log(sigmoid(logits)) - (1 - labels) * log(sigmoid(-logits))`.
 
+    Examples:
+        >>> logistic_loss(np.array([2.0, -1.0, 0.0]), np.array([1.0, 1.0, 0.5]))
+        pscdsl.Array([0.1269, 1.3133, 0.6931], dtype=float64)
+
     Cost: 23*s flops.
     """
     return softplus(logits) - logits * labels
@@ -80,6 +104,10 @@ def logistic_loss(logits: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def logistic_margin_loss(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
     """`log(1 + exp(-labels * scores))`: the logistic loss of labels that are -1 or 1.
+
+    Examples:
+        >>> logistic_margin_loss(np.array([2.0, -1.0]), np.array([1.0, 1.0]))
+        pscdsl.Array([0.1269, 1.3133], dtype=float64)
 
     Cost: 23*s flops.
     """
@@ -90,6 +118,10 @@ def logistic_margin_loss(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"
 def hinge(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
     """`max(0, 1 - labels * scores)` of labels that are -1 or 1 (Cortes, Vapnik 1995).
 
+    Examples:
+        >>> hinge(np.array([2.0, 0.5, -1.0]), np.array([1.0, 1.0, 1.0]))
+        pscdsl.Array([0. , 0.5, 2. ], dtype=float64)
+
     Cost: 3*s flops.
     """
     return np.maximum(1 - labels * scores, 0)
@@ -98,6 +130,10 @@ def hinge(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
 @psc.kernel
 def squared_hinge(scores: Float["*s"], labels: Float["*s"]) -> Float["*s"]:
     """The square of `hinge`, differentiable everywhere.
+
+    Examples:
+        >>> squared_hinge(np.array([2.0, 0.5, -1.0]), np.array([1.0, 1.0, 1.0]))
+        pscdsl.Array([0.  , 0.25, 4.  ], dtype=float64)
 
     Cost: 4*s flops.
     """
@@ -110,6 +146,10 @@ def multiclass_hinge(scores: Float["*batch k"], labels: Int["*batch"]) -> Float[
     """The margin of the best wrong class, plus 1, over the labelled one (Crammer, Singer 2001).
 
     `labels` are the indices of classes along the last axis of `scores`, in 0..k-1.
+
+    Examples:
+        >>> multiclass_hinge(np.array([[3.0, 0.5, 1.0], [0.0, 2.0, 0.0]]), np.array([0, 2]))
+        pscdsl.Array([0., 3.], dtype=float64)
 
     Cost: 6*batch*k + batch flops.
     """
@@ -125,6 +165,11 @@ def cross_entropy(logits: Float["*batch k"], labels: Int["*batch"]) -> Float["*b
 
     `labels` are the indices of classes along the last axis of `logits`, in 0..k-1.
 
+    Examples:
+        >>> logits = np.array([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> cross_entropy(logits, np.array([0, 2]))
+        pscdsl.Array([0.2395, 1.0986], dtype=float64)
+
     Cost: 9*batch*k + 16*batch flops.
     """
     return -np.take_along_axis(log_softmax(logits), labels[..., None], axis=-1)[..., 0]
@@ -138,6 +183,11 @@ def cross_entropy_with_probabilities(
 
     A class of probability 0 counts nothing, also where its logit is -inf.
 
+    Examples:
+        >>> logits = np.array([[2.0, 0.0, 0.0]])
+        >>> cross_entropy_with_probabilities(logits, np.array([[0.9, 0.05, 0.05]]))
+        pscdsl.Array([0.4395], dtype=float64)
+
     Cost: 13*batch*k + 13*batch flops.
     """
     log_predicted = log_softmax(logits)
@@ -148,6 +198,10 @@ def cross_entropy_with_probabilities(
 @psc.kernel
 def entropy(probabilities: Float["*batch k"]) -> Float["*batch"]:
     """`-sum(p * log(p))` over the last axis, in nats, with `0 * log(0) = 0` (Shannon 1948).
+
+    Examples:
+        >>> entropy(np.array([[0.5, 0.5], [0.9, 0.1]]))
+        pscdsl.Array([0.6931, 0.3251], dtype=float64)
 
     Cost: 12*batch*k + batch flops.
     """
@@ -162,6 +216,10 @@ def kl_divergence(p: Float["*batch k"], q: Float["*batch k"]) -> Float["*batch"]
 
     Terms with `p = 0` are 0; where `p > 0 = q` the divergence is inf.
 
+    Examples:
+        >>> kl_divergence(np.array([0.5, 0.5]), np.array([0.9, 0.1]))
+        pscdsl.Array(0.5108, dtype=float64)
+
     Cost: 22*batch*k flops.
     """
     positive = p > 0
@@ -175,6 +233,10 @@ def kl_divergence_of_logs(log_p: Float["*batch k"], log_q: Float["*batch k"]) ->
 
     Terms with `log_p = -inf` are 0; where only `log_q` is -inf the divergence is inf.
 
+    Examples:
+        >>> kl_divergence_of_logs(np.log(np.array([0.5, 0.5])), np.log(np.array([0.9, 0.1])))
+        pscdsl.Array(0.5108, dtype=float64)
+
     Cost: 14*batch*k flops.
     """
     possible = log_p > -np.inf
@@ -186,6 +248,12 @@ def kl_divergence_of_logs(log_p: Float["*batch k"], log_q: Float["*batch k"]) ->
 def cosine_similarity(x: Float["*batch n"], y: Float["*batch n"]) -> Float["*batch"]:
     """The cosine of the angle between vectors along the last axis; 0 where one of them is 0.
 
+    Examples:
+        >>> cosine_similarity(
+        ...     np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 0.0], [1.0, 0.0]])
+        ... )
+        pscdsl.Array([1.    , 0.7071], dtype=float64)
+
     Cost: 14*batch*n + 10*batch flops.
     """
     return (_direction(x) * _direction(y)).sum(axis=-1)
@@ -194,6 +262,10 @@ def cosine_similarity(x: Float["*batch n"], y: Float["*batch n"]) -> Float["*bat
 @psc.kernel
 def cosine_distance(x: Float["*batch n"], y: Float["*batch n"]) -> Float["*batch"]:
     """`1 - cosine_similarity(x, y)`.
+
+    Examples:
+        >>> cosine_distance(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([[2.0, 0.0], [1.0, 0.0]]))
+        pscdsl.Array([0.    , 0.2929], dtype=float64)
 
     Cost: 14*batch*n + 11*batch flops.
     """

@@ -24,6 +24,13 @@ def split_r_hat(draws: Float["c t *s"]) -> Float["*s"]:
 
     Above 1.01 they should run longer.  At least 4 steps.
 
+    Examples:
+        >>> draws = psc.random.normal(psc.random.key(0), (4, 500))
+        >>> split_r_hat(draws)
+        pscdsl.Array(0.9987, dtype=float64)
+        >>> split_r_hat(draws + np.arange(4)[:, None])
+        pscdsl.Array(1.572, dtype=float64)
+
     Cost: 8*c*s*(t//2) + 16*c*s + 8*s flops.
     """
     assert draws.shape[1] >= 4
@@ -37,6 +44,13 @@ def effective_sample_size(draws: Float["c t *s"]) -> Float["*s"]:
 
     By autocorrelations of all chains together, up to where the sum of two neighbouring ones is
     first negative (Geyer 1992), by Fourier transforms.  At least 4 steps.
+
+    Examples:
+        >>> draws = psc.random.normal(psc.random.key(0), (4, 500))
+        >>> np.round(effective_sample_size(draws))
+        np.float64(2161.0)
+        >>> np.round(effective_sample_size(np.cumsum(draws, axis=1)))
+        np.float64(5.0)
 
     Cost: at most 216*c*s*(t//2) + 22*c*s + 5*s*(t//2) + 5*s*(t//4) + 20*s flops.
     """
@@ -62,6 +76,10 @@ def effective_sample_size(draws: Float["c t *s"]) -> Float["*s"]:
 @psc.kernel
 def standard_error(draws: Float["c t *s"]) -> Float["*s"]:
     """The standard error of the mean of all draws.
+
+    Examples:
+        >>> standard_error(psc.random.normal(psc.random.key(0), (4, 500)))
+        pscdsl.Array(0.0212, dtype=float64)
 
     Cost: at most 224*c*s*(t//2) + 38*c*s + 5*s*(t//2) + 5*s*(t//4) + 28*s flops.
     """

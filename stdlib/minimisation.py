@@ -19,7 +19,16 @@ T = TypeVar("T")
 
 
 class Minimum(psc.Record, Generic[T]):
-    """A minimum, and whether the iteration converged."""
+    """A minimum, and whether the iteration converged.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(start: f64["n"]) -> Minimum[f64["n"]]:
+        ...     return gradient_descent(lambda x: np.sum((x - 3) ** 2), start)
+        >>> found = lowest(np.zeros(2))
+        >>> found.params, found.converged
+        (pscdsl.Array([3., 3.], dtype=float64), pscdsl.Array(True, dtype=bool))
+    """
 
     params: T
     """The minimizer, a tree like the start, or like the bounds."""
@@ -58,6 +67,13 @@ def golden_section(
     several such places, or an end. Ends within `rtol` of the interval's length, but not below the
     root of the dtype's epsilon, where values differ only by rounding. The derivative is that of the
     equation that the slope is 0, with respect to the captures of `f`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(low: f64, high: f64) -> f64:
+        ...     return golden_section(lambda x: x * x - 2 * x, low, high).params
+        >>> np.round(lowest(-5.0, 5.0), 4)
+        np.float64(1.0)
     """
     share = (5**0.5 - 1) / 2
     begin: Any = low
@@ -110,6 +126,13 @@ def gradient_descent(
     Each step goes down the gradient, twice as far for its length as the last one did, and half of
     that until the loss falls enough (Armijo 1966).  Ends once the gradient is at most `tolerance`
     long, after `max_steps`, or where no step lowers the loss; `first` is the first rate.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(start: f64["2"]) -> f64["2"]:
+        ...     return gradient_descent(lambda x: np.sum((x - np.array([1, 2])) ** 2), start).params
+        >>> lowest(np.zeros(2))
+        pscdsl.Array([1., 2.], dtype=float64)
     """
     flat, restored = psc.tree.ravel(start)
 
@@ -160,6 +183,13 @@ def nelder_mead(
     and shrinks less the more numbers there are (Gao, Han 2012). The derivative, with respect to the
     captures of `loss`, is that of the equation that the gradient is 0: it needs a loss that has
     second derivatives, and is as accurate as the minimum.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(start: f64["2"]) -> f64["2"]:
+        ...     return nelder_mead(lambda x: np.sum(np.abs(x - np.array([1, 2]))), start).params
+        >>> np.round(lowest(np.zeros(2)), 3)
+        array([1., 2.])
     """
     flat, restored = psc.tree.ravel(start)
     count = flat.shape[0]

@@ -26,7 +26,13 @@ T = TypeVar("T")
 
 
 class Moments(psc.Record, Generic[T]):
-    """Weight, mean and sum of squares of numbers: an array or a tree."""
+    """Weight, mean and sum of squares of numbers: an array or a tree.
+
+    Examples:
+        >>> m = moments_of(np.array([1.0, 10.0]))
+        >>> m.weight, m.mean, m.square
+        (array(1.), array([ 1., 10.]), array([0., 0.]))
+    """
 
     weight: Float
     """The weight of all rows; their number if each has the weight 1."""
@@ -37,7 +43,14 @@ class Moments(psc.Record, Generic[T]):
 
 
 class Comoments(psc.Record, dims="d"):
-    """Weight, mean and sum of outer products of vectors."""
+    """Weight, mean and sum of outer products of vectors.
+
+    Examples:
+        >>> m = comoments_of(np.array([[1.0, 2.0], [3.0, 6.0]]))
+        >>> m.mean, m.product / m.weight
+        (array([2., 4.]), array([[1., 2.],
+               [2., 4.]]))
+    """
 
     weight: Float
     """The weight of all rows."""
@@ -48,7 +61,12 @@ class Comoments(psc.Record, dims="d"):
 
 
 def moments_of(row: T, weight: Any = 1.0) -> Moments[T]:
-    """The moments of one row; of 16-bit numbers in f32."""
+    """The moments of one row; of 16-bit numbers in f32.
+
+    Examples:
+        >>> moments_of(np.array([1.0, 10.0]), weight=2.0)
+        Moments(weight=array(2.), mean=array([ 1., 10.]), square=array([0., 0.]))
+    """
     wide = psc.tree.map(widened, row)
     dtype = psc.tree.leaves(wide)[0].dtype
     counted: Any = np.asarray(weight).astype(dtype)
@@ -56,7 +74,13 @@ def moments_of(row: T, weight: Any = 1.0) -> Moments[T]:
 
 
 def merged(a: Moments[T], b: Moments[T]) -> Moments[T]:
-    """The moments of the rows of both; those of no rows have the weight 0."""
+    """The moments of the rows of both; those of no rows have the weight 0.
+
+    Examples:
+        >>> a, b = moments_of(np.array(1.0)), moments_of(np.array(3.0))
+        >>> merged(a, b)
+        Moments(weight=np.float64(2.0), mean=np.float64(2.0), square=np.float64(2.0))
+    """
     weight, share = _shared(a.weight, b.weight)
 
     def mean(x: Any, y: Any) -> Any:
@@ -73,7 +97,13 @@ def merged(a: Moments[T], b: Moments[T]) -> Moments[T]:
 
 
 def variance_of(moments: Moments[T], ddof: float = 0) -> T:
-    """The variance, an array or a tree."""
+    """The variance, an array or a tree.
+
+    Examples:
+        >>> m = merged(moments_of(np.array(1.0)), moments_of(np.array(3.0)))
+        >>> variance_of(m), variance_of(m, ddof=1)
+        (np.float64(1.0), np.float64(2.0))
+    """
 
     def divided(square: Any) -> Any:
         return square / (moments.weight - ddof).astype(square.dtype)
@@ -82,7 +112,14 @@ def variance_of(moments: Moments[T], ddof: float = 0) -> T:
 
 
 def comoments_of(rows: Float["n d"], weights: Float["n"] | None = None) -> Comoments["d"]:
-    """The comoments of a block of vectors, by a matrix product of 2 * n * d**2 operations."""
+    """The comoments of a block of vectors, by a matrix product of 2 * n * d**2 operations.
+
+    Examples:
+        >>> m = comoments_of(np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 1.0]]))
+        >>> m.product / m.weight
+        array([[ 2.6667, -0.6667],
+               [-0.6667,  4.6667]])
+    """
     wide: Float["n d"] = widened(rows)
     counts: Float["n"] = np.ones_like(wide[:, 0]) if weights is None else widened(weights)
     weight = counts.sum()
@@ -92,7 +129,14 @@ def comoments_of(rows: Float["n d"], weights: Float["n"] | None = None) -> Comom
 
 
 def comerged(a: Comoments["d"], b: Comoments["d"]) -> Comoments["d"]:
-    """The comoments of the vectors of both."""
+    """The comoments of the vectors of both.
+
+    Examples:
+        >>> x = np.array([[1.0, 2.0], [3.0, 6.0], [5.0, 1.0], [0.0, 0.0]])
+        >>> m = comerged(comoments_of(x[:2]), comoments_of(x[2:]))
+        >>> np.allclose(m.product / m.weight, np.cov(x.T, ddof=0))
+        True
+    """
     weight, share = _shared(a.weight, b.weight)
     apart = b.mean - a.mean
     product = a.product + b.product + a.weight * share * np.outer(apart, apart)
@@ -103,6 +147,10 @@ def comerged(a: Comoments["d"], b: Comoments["d"]) -> Comoments["d"]:
 def weighted_mean(x: Float["n *s"], weights: Float["n"]) -> Float["*s"]:
     """The mean over the first axis, with weights that are not negative and not all 0.
 
+    Examples:
+        >>> weighted_mean(np.array([[1.0, 10.0], [3.0, 20.0]]), np.array([1.0, 3.0]))
+        pscdsl.Array([ 2.5, 17.5], dtype=float64)
+
     Cost: 2*n*s + 2*n flops.
     """
     wide, shares = widened(x), _shares(weights)
@@ -112,6 +160,10 @@ def weighted_mean(x: Float["n *s"], weights: Float["n"]) -> Float["*s"]:
 @psc.kernel
 def weighted_variance(x: Float["n *s"], weights: Float["n"]) -> Float["*s"]:
     """The variance over the first axis; rows of weight 2 count as two rows.
+
+    Examples:
+        >>> weighted_variance(np.array([1.0, 3.0]), np.array([1.0, 3.0]))
+        pscdsl.Array(0.75, dtype=float64)
 
     Cost: 6*n*s + 2*n flops.
     """
@@ -124,6 +176,12 @@ def weighted_variance(x: Float["n *s"], weights: Float["n"]) -> Float["*s"]:
 def weighted_covariance(x: Float["n d"], weights: Float["n"]) -> Float["d d"]:
     """The covariance of the columns; rows of weight 2 count as two rows.
 
+    Examples:
+        >>> x = np.array([[1.0, 10.0], [3.0, 20.0], [5.0, 0.0]])
+        >>> weighted_covariance(x, np.array([1.0, 2.0, 1.0]))
+        pscdsl.Array([[ 2.  , -5.  ],
+                      [-5.  , 68.75]], dtype=float64)
+
     Cost: 2*d*d*n + 4*d*n + 2*n flops.
     """
     wide, shares = widened(x), _shares(weights)
@@ -134,6 +192,12 @@ def weighted_covariance(x: Float["n d"], weights: Float["n"]) -> Float["d d"]:
 @psc.kernel
 def weighted_correlation(x: Float["n d"], weights: Float["n"]) -> Float["d d"]:
     """The correlations of the columns, from -1 to 1; NaN for a column that does not vary.
+
+    Examples:
+        >>> x = np.array([[1.0, 10.0], [3.0, 20.0], [5.0, 0.0]])
+        >>> weighted_correlation(x, np.array([1.0, 2.0, 1.0]))
+        pscdsl.Array([[ 1.    , -0.4264],
+                      [-0.4264,  1.    ]], dtype=float64)
 
     Cost: at most 2*d*d*n + 3*d*d + 8*d*n + 2*n flops.
     """

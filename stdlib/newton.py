@@ -21,7 +21,16 @@ T = TypeVar("T")
 
 
 class Minimum(psc.Record, Generic[T]):
-    """A minimum, and whether the iteration converged."""
+    """A minimum, and whether the iteration converged.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(start: f64["n"]) -> Minimum[f64["n"]]:
+        ...     return newton_cg(lambda x: np.sum(np.exp(x) - 2 * x), start)
+        >>> found = lowest(np.zeros(2))
+        >>> found.steps, found.converged
+        (pscdsl.Array(5, dtype=int32), pscdsl.Array(True, dtype=bool))
+    """
 
     params: T
     """The minimizer, a tree like the start."""
@@ -73,6 +82,13 @@ def newton_cg(
     `line_search` a step is halved until the loss falls enough (Armijo 1966); without it the loss
     should be convex and the start close. The minimum has a derivative with respect to the captures
     of `loss`: that of the equation that the gradient is zero.
+
+    Examples:
+        >>> @psc.kernel
+        ... def lowest(start: f64["n"]) -> f64["n"]:
+        ...     return newton_cg(lambda x: np.sum(np.exp(x) - 2 * x), start).params
+        >>> np.exp(lowest(np.zeros(2)))
+        array([2., 2.])
     """
     flat, restored = psc.tree.ravel(start)
 

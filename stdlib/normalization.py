@@ -16,7 +16,13 @@ from pscdsl.stdlib.precision import widened
 
 
 class Affine(psc.Record, dims="d"):
-    """Scale and shift of normalised features."""
+    """Scale and shift of normalised features.
+
+    Examples:
+        >>> p = Affine(scale=np.ones(3), shift=np.zeros(3))
+        >>> layer_norm(p, np.array([1.0, 2.0, 3.0]))
+        pscdsl.Array([-1.2247,  0.    ,  1.2247], dtype=float64)
+    """
 
     scale: Float["d"]
     """The factor of each feature."""
@@ -25,7 +31,14 @@ class Affine(psc.Record, dims="d"):
 
 
 class Statistics(psc.Record, dims="c"):
-    """Mean and variance of each channel."""
+    """Mean and variance of each channel.
+
+    Examples:
+        >>> running = Statistics(mean=np.array([5.0]), variance=np.array([4.0]))
+        >>> p = Affine(scale=np.ones(1), shift=np.zeros(1))
+        >>> batch_norm_inference(p, running, np.array([[9.0]]))
+        pscdsl.Array([[2.]], dtype=float64)
+    """
 
     mean: Float["c"]
     """The mean of each channel."""
@@ -39,6 +52,12 @@ def layer_norm(p: Affine["d"], x: Float["*batch d"], epsilon: Float = 1e-5) -> F
 
     `epsilon` is added to the variance (Ba, Kiros, Hinton 2016).
 
+    Examples:
+        >>> p = Affine(scale=np.full(3, 10.0), shift=np.ones(3))
+        >>> layer_norm(p, np.array([[1.0, 2.0, 3.0], [4.0, 4.0, 4.0]]))
+        pscdsl.Array([[-11.2474,   1.    ,  13.2474],
+                      [  1.    ,   1.    ,   1.    ]], dtype=float64)
+
     Cost: 7*batch*d + 4*batch flops.
     """
     z = widened(x)
@@ -48,6 +67,10 @@ def layer_norm(p: Affine["d"], x: Float["*batch d"], epsilon: Float = 1e-5) -> F
 @psc.kernel
 def rms_norm(scale: Float["d"], x: Float["*batch d"], epsilon: Float = 1e-6) -> Float["*batch d"]:
     """Features of mean square 1 along the last axis, scaled (Zhang, Sennrich 2019).
+
+    Examples:
+        >>> rms_norm(np.ones(2), np.array([3.0, 4.0]))
+        pscdsl.Array([0.8485, 1.1314], dtype=float64)
 
     Cost: 4*batch*d + 3*batch flops.
     """
@@ -69,6 +92,16 @@ def batch_norm(
     Also the running statistics, moved towards those of this batch: `momentum` is the share that
     they keep.  The variance is the biased one, in both (Ioffe, Szegedy 2015).
 
+    Examples:
+        >>> p = Affine(scale=np.ones(1), shift=np.zeros(1))
+        >>> running = Statistics(mean=np.zeros(1), variance=np.ones(1))
+        >>> y, running = batch_norm(p, running, np.array([[1.0], [3.0]]))
+        >>> y
+        pscdsl.Array([[-1.],
+                      [ 1.]], dtype=float64)
+        >>> running.mean
+        pscdsl.Array([0.2], dtype=float64)
+
     Cost: 7*c*n*space + 12*c + 1 flops.
     """
     z = widened(x)
@@ -88,6 +121,13 @@ def batch_norm_inference(
 ) -> Float["n c *space"]:
     """`batch_norm` by statistics from training: each example for itself (Ioffe, Szegedy 2015).
 
+    Examples:
+        >>> p = Affine(scale=np.ones(1), shift=np.zeros(1))
+        >>> running = Statistics(mean=np.array([1.0]), variance=np.array([4.0]))
+        >>> batch_norm_inference(p, running, np.array([[1.0], [5.0]]))
+        pscdsl.Array([[0.],
+                      [2.]], dtype=float64)
+
     Cost: 3*c*n*space + 3*c flops.
     """
     z = widened(x)
@@ -101,6 +141,11 @@ def group_norm(
     """Mean 0 and variance 1 over each of `groups` runs of channels, for each example.
 
     `groups` divides the number of channels (Wu, He 2018).
+
+    Examples:
+        >>> p = Affine(scale=np.ones(4), shift=np.zeros(4))
+        >>> group_norm(p, np.array([[1.0, 3.0, 10.0, 30.0]]), 2)
+        pscdsl.Array([[-1.,  1., -1.,  1.]], dtype=float64)
 
     Cost: 7*c*n*space + 4*groups*n flops.
     """
@@ -117,6 +162,11 @@ def instance_norm(
     p: Affine["c"], x: Float["n c *space"], epsilon: Float = 1e-5
 ) -> Float["n c *space"]:
     """Mean 0 and variance 1 over space, for each channel of each example (Ulyanov et al. 2016).
+
+    Examples:
+        >>> p = Affine(scale=np.ones(1), shift=np.zeros(1))
+        >>> instance_norm(p, np.array([[[1.0, 2.0, 3.0]]]))
+        pscdsl.Array([[[-1.2247,  0.    ,  1.2247]]], dtype=float64)
 
     Cost: at most 7*c*n*space + 4*c*n flops.
     """

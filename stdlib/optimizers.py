@@ -23,7 +23,13 @@ T = TypeVar("T")
 
 
 class Moments(psc.Record, Generic[T]):
-    """Running means over steps, for `adam` and `adamw`: trees like the parameters."""
+    """Running means over steps, for `adam` and `adamw`: trees like the parameters.
+
+    Examples:
+        >>> state = adam_start(np.zeros(2))
+        >>> state.mean, state.steps
+        (array([0., 0.]), np.int32(0))
+    """
 
     mean: T
     """The mean of gradients."""
@@ -34,12 +40,22 @@ class Moments(psc.Record, Generic[T]):
 
 
 def sgd(params: T, gradient: Any, rate: Any) -> T:
-    """A step of gradient descent, against the gradient (Cauchy 1847; Robbins, Monro 1951)."""
+    """A step of gradient descent, against the gradient (Cauchy 1847; Robbins, Monro 1951).
+
+    Examples:
+        >>> sgd({"w": np.array([1.0, 2.0])}, {"w": np.array([10.0, -10.0])}, 0.1)
+        {'w': array([0., 3.])}
+    """
     return psc.tree.map(lambda p, g: _moved(p, g, rate), params, gradient)
 
 
 def momentum_start(params: T) -> T:
-    """The velocity before the first step."""
+    """The velocity before the first step.
+
+    Examples:
+        >>> momentum_start((np.array([1.0, 2.0]), np.array(3.0)))
+        (array([0., 0.]), array(0.))
+    """
     return _nothing(params)
 
 
@@ -56,6 +72,13 @@ def momentum(
 
     Polyak 1964; with `nesterov` the velocity that the next step would have (Nesterov 1983, as in
     Sutskever, Martens, Dahl, Hinton 2013).
+
+    Examples:
+        >>> params, velocity = np.array([1.0, 2.0]), np.zeros(2)
+        >>> for _ in range(2):
+        ...     params, velocity = momentum(params, velocity, np.array([1.0, -1.0]), 0.1)
+        >>> params
+        array([0.71, 2.29])
     """
 
     def gathered(v: Any, g: Any) -> Any:
@@ -70,7 +93,12 @@ def momentum(
 
 
 def adam_start(params: T) -> Moments[T]:
-    """The state before the first step."""
+    """The state before the first step.
+
+    Examples:
+        >>> adam_start(np.array([1.0, 2.0]))
+        Moments(mean=array([0., 0.]), square=array([0., 0.]), steps=np.int32(0))
+    """
     return Moments(_nothing(params), _nothing(params), np.int32(0))
 
 
@@ -87,6 +115,16 @@ def adam(
     """A step of Adam: the mean of gradients over the root of the mean of their squares.
 
     Both are corrected for starting at 0 (Kingma, Ba 2015).
+
+    Examples:
+        >>> @psc.kernel
+        ... def step(p: f64["n"], state: Moments[f64["n"]]) -> tuple[f64["n"], Moments[f64["n"]]]:
+        ...     gradient = psc.grad(lambda p: np.sum((p - 3) ** 2))(p)
+        ...     return adam(p, state, gradient, 0.1)
+        >>> p = np.zeros(2)
+        >>> p, state = step(p, adam_start(p))
+        >>> p
+        pscdsl.Array([0.1, 0.1], dtype=float64)
     """
     return adamw(
         params,
@@ -111,7 +149,14 @@ def adamw(
     square_decay: Any = 0.999,
     epsilon: Any = 1e-8,
 ) -> tuple[T, Moments[T]]:
-    """A step of AdamW: `adam` after decay by `rate * weight_decay` (Loshchilov, Hutter 2019)."""
+    """A step of AdamW: `adam` after decay by `rate * weight_decay` (Loshchilov, Hutter 2019).
+
+    Examples:
+        >>> params = np.array([1.0, 2.0])
+        >>> params, state = adamw(params, adam_start(params), np.array([0.5, -0.5]), 0.1)
+        >>> params
+        array([0.899, 2.098])
+    """
     mean = psc.tree.map(lambda m, g: _mixed(m, g, decay), state.mean, gradient)
     square = psc.tree.map(lambda s, g: _mixed(s, g, square_decay, power=2), state.square, gradient)
     steps = state.steps + 1
@@ -128,7 +173,12 @@ def adamw(
 
 
 def lion_start(params: T) -> T:
-    """The mean of gradients before the first step."""
+    """The mean of gradients before the first step.
+
+    Examples:
+        >>> lion_start(np.array([1.0, 2.0]))
+        array([0., 0.])
+    """
     return _nothing(params)
 
 
@@ -145,6 +195,12 @@ def lion(
     """A step of Lion: the sign of a mean of gradients (Chen et al. 2023).
 
     The mean that decides is mixed with `decay`, the stored one with `mean_decay`.
+
+    Examples:
+        >>> params = np.array([1.0, 2.0])
+        >>> params, mean = lion(params, lion_start(params), np.array([0.5, -0.5]), 0.1)
+        >>> params
+        array([0.9, 2.1])
     """
 
     def step(p: Any, m: Any, g: Any) -> Any:

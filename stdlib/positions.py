@@ -18,6 +18,12 @@ def sinusoidal_positions(t: int, d: int, dtype: Any = np.float32) -> Float["t d"
     """Sines and cosines of t places, d/2 of each, side by side; for kernels (Vaswani et al. 2017).
 
     Wavelengths grow geometrically; d is even.
+
+    Examples:
+        >>> sinusoidal_positions(3, 4)
+        array([[ 0.    ,  1.    ,  0.    ,  1.    ],
+               [ 0.8415,  0.5403,  0.01  ,  0.9999],
+               [ 0.9093, -0.4161,  0.02  ,  0.9998]], dtype=float32)
     """
     assert d % 2 == 0
     angles = np.arange(t, dtype=np.float32)[:, None] * _frequencies(d)
@@ -31,6 +37,11 @@ def rotary(x: Float["*batch t d"], start: Integer = 0) -> Float["*batch t d"]:
 
     The inner product of two rows then depends on how far apart they are, not on where (Su et al.
     2021).  The first row has the place `start`; d is even.
+
+    Examples:
+        >>> rotary(np.array([[1.0, 0.0], [1.0, 0.0]]))
+        pscdsl.Array([[1.    , 0.    ],
+                      [0.5403, 0.8415]], dtype=float64)
 
     Cost: 3*batch*d*t + 17*t*(d//2) + 6*d + t flops.
     """

@@ -25,7 +25,13 @@ from pscdsl.stdlib.precision import widened
 
 
 class RNN(psc.Record, dims="i h"):
-    """A simple recurrent network, from i inputs to a state of h numbers."""
+    """A simple recurrent network, from i inputs to a state of h numbers.
+
+    Examples:
+        >>> p = RNN(inputs=np.ones((1, 2)), state=np.zeros((2, 2)), bias=np.zeros(2))
+        >>> rnn_step(p, np.zeros(2), np.array([0.5]))
+        pscdsl.Array([0.4621, 0.4621], dtype=float64)
+    """
 
     inputs: Float["i h"]
     """The matrix that inputs are multiplied by, from the right."""
@@ -36,7 +42,13 @@ class RNN(psc.Record, dims="i h"):
 
 
 class LSTM(psc.Record, dims="i h"):
-    """Long short-term memory: the input, forget, cell and output gates, side by side."""
+    """Long short-term memory: the input, forget, cell and output gates, side by side.
+
+    Examples:
+        >>> p = LSTM(inputs=np.zeros((3, 16)), state=np.zeros((4, 16)), bias=np.zeros(16))
+        >>> lstm_step(p, Memory(np.zeros(4), np.ones(4)), np.ones(3)).cell
+        pscdsl.Array([0.5, 0.5, 0.5, 0.5], dtype=float64)
+    """
 
     inputs: Float["i 4*h"]
     """The matrix that inputs are multiplied by, from the right."""
@@ -47,7 +59,14 @@ class LSTM(psc.Record, dims="i h"):
 
 
 class Memory(psc.Record, dims="*batch h"):
-    """The state of an LSTM."""
+    """The state of an LSTM.
+
+    Examples:
+        >>> start = Memory(output=np.zeros((5, 4)), cell=np.zeros((5, 4)))
+        >>> p = LSTM(np.ones((3, 16)), np.zeros((4, 16)), np.zeros(16))
+        >>> lstm_step(p, start, np.ones((5, 3))).output.shape
+        (5, 4)
+    """
 
     output: Float["*batch h"]
     """The output of the cell."""
@@ -56,7 +75,15 @@ class Memory(psc.Record, dims="*batch h"):
 
 
 class GRU(psc.Record, dims="i h"):
-    """Gated recurrent units: the reset and update gates and the candidate, side by side."""
+    """Gated recurrent units: the reset and update gates and the candidate, side by side.
+
+    Examples:
+        >>> p = GRU(
+        ...     np.zeros((3, 12)), np.zeros((4, 12)), bias=np.zeros(12), candidate_bias=np.zeros(4)
+        ... )
+        >>> gru_step(p, np.ones(4), np.ones(3))
+        pscdsl.Array([0.5, 0.5, 0.5, 0.5], dtype=float64)
+    """
 
     inputs: Float["i 3*h"]
     """The matrix that inputs are multiplied by, from the right."""
@@ -69,7 +96,19 @@ class GRU(psc.Record, dims="i h"):
 
 
 def rnn_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> RNN["inputs size"]:
-    """Parameters of a simple network: `inputs` by Glorot and Bengio, an orthogonal `state`."""
+    """Parameters of a simple network: `inputs` by Glorot and Bengio, an orthogonal `state`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def start(key: Key) -> RNN["3 4"]:
+        ...     return rnn_layer(key, inputs=3, size=4)
+        >>> p = start(psc.random.key(0))
+        >>> np.abs(np.round(p.state @ p.state.T, 3))
+        array([[1., 0., 0., 0.],
+               [0., 1., 0., 0.],
+               [0., 0., 1., 0.],
+               [0., 0., 0., 1.]], dtype=float32)
+    """
     return RNN(*_drawn(key, inputs, size, 1, dtype))
 
 
@@ -79,13 +118,28 @@ def lstm_layer(
     """Parameters of an LSTM, each gate like `rnn_layer`.
 
     The bias of the forget gate keeps memories at first (Jozefowicz, Zaremba, Sutskever 2015).
+
+    Examples:
+        >>> @psc.kernel
+        ... def start(key: Key) -> LSTM["3 2"]:
+        ...     return lstm_layer(key, inputs=3, size=2)
+        >>> start(psc.random.key(0)).bias
+        pscdsl.Array([0., 0., 1., 1., 0., 0., 0., 0.], dtype=float32)
     """
     into, state, bias = _drawn(key, inputs, size, 4, dtype)
     return LSTM(into, state, psc.update(bias, np.s_[size : 2 * size], forget_bias))
 
 
 def gru_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> GRU["inputs size"]:
-    """Parameters of gated recurrent units, each gate like `rnn_layer`."""
+    """Parameters of gated recurrent units, each gate like `rnn_layer`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def start(key: Key) -> GRU["3 4"]:
+        ...     return gru_layer(key, inputs=3, size=4)
+        >>> psc.tree.map(np.shape, start(psc.random.key(0)))
+        GRU(inputs=(3, 12), state=(4, 12), bias=(12,), candidate_bias=(4,))
+    """
     into, state, bias = _drawn(key, inputs, size, 3, dtype)
     return GRU(into, state, bias, np.zeros_like(bias[:size]))
 
@@ -93,6 +147,11 @@ def gru_layer(key: Key, inputs: int, size: int, dtype: Any = np.float32) -> GRU[
 @psc.kernel
 def rnn_step(p: RNN["i h"], state: Float["*batch h"], x: Float["*batch i"]) -> Float["*batch h"]:
     """The new state, `tanh(x @ p.inputs + state @ p.state + p.bias)` (Elman 1990).
+
+    Examples:
+        >>> p = RNN(inputs=np.ones((1, 1)), state=np.ones((1, 1)), bias=np.zeros(1))
+        >>> rnn_step(p, np.array([0.2]), np.array([0.3]))
+        pscdsl.Array([0.4621], dtype=float64)
 
     Cost: 2*batch*h*h + 2*batch*h*i + 12*batch*h flops.
     """
@@ -108,6 +167,11 @@ def lstm_step(
 
     Hochreiter, Schmidhuber 1997, with the forget gate of Gers, Schmidhuber, Cummins 2000.
 
+    Examples:
+        >>> p = LSTM(inputs=np.zeros((1, 4)), state=np.zeros((1, 4)), bias=np.zeros(4))
+        >>> lstm_step(p, Memory(output=np.zeros(1), cell=np.ones(1)), np.ones(1)).output
+        pscdsl.Array([0.2311], dtype=float64)
+
     Cost: 8*batch*h*h + 8*batch*h*i + 62*batch*h flops.
     """
     wide = (widened(memory.output), widened(memory.cell))
@@ -121,6 +185,11 @@ def gru_step(p: GRU["i h"], state: Float["*batch h"], x: Float["*batch i"]) -> F
 
     The reset gate acts on the candidate's input from the state after its product with the weights,
     so that a step is one product.
+
+    Examples:
+        >>> p = GRU(np.ones((1, 3)), np.zeros((1, 3)), bias=np.zeros(3), candidate_bias=np.zeros(1))
+        >>> gru_step(p, np.array([0.5]), np.array([1.0]))
+        pscdsl.Array([0.5704], dtype=float64)
 
     Cost: 6*batch*h*h + 6*batch*h*i + 42*batch*h flops.
     """
@@ -138,6 +207,14 @@ def rnn(
 ) -> tuple[Float["*batch h"], Float["t *batch h"]]:
     """`rnn_step` over a sequence that begins with `state`: the last state, and all states.
 
+    Examples:
+        >>> p = RNN(inputs=np.ones((1, 1)), state=np.ones((1, 1)), bias=np.zeros(1))
+        >>> last, states = rnn(p, np.zeros(1), np.array([[0.1], [0.2], [0.3]]))
+        >>> states
+        pscdsl.Array([[0.0997],
+                      [0.291 ],
+                      [0.5306]], dtype=float64)
+
     Cost: at most 2*batch*h*h*t + 2*batch*h*i*t + 13*batch*h*t flops.
     """
     (last,), states = _sequence(_rnn, p, (state,), xs, present, reverse)
@@ -154,6 +231,12 @@ def lstm(
 ) -> tuple[Memory["*batch h"], Float["t *batch h"]]:
     """`lstm_step` over a sequence that begins with `memory`: the last memory, and all outputs.
 
+    Examples:
+        >>> p = LSTM(inputs=np.ones((3, 16)), state=np.zeros((4, 16)), bias=np.zeros(16))
+        >>> last, outputs = lstm(p, Memory(np.zeros(4), np.zeros(4)), np.ones((10, 3)))
+        >>> last.cell.shape, outputs.shape
+        ((4,), (10, 4))
+
     Cost: at most 8*batch*h*h*t + 8*batch*h*i*t + 64*batch*h*t flops.
     """
     last, outputs = _sequence(_lstm, p, (memory.output, memory.cell), xs, present, reverse)
@@ -169,6 +252,14 @@ def gru(
     reverse: psc.Static[bool] = False,
 ) -> tuple[Float["*batch h"], Float["t *batch h"]]:
     """`gru_step` over a sequence that begins with `state`: the last state, and all states.
+
+    Examples:
+        >>> p = GRU(
+        ...     np.ones((3, 12)), np.zeros((4, 12)), bias=np.zeros(12), candidate_bias=np.zeros(4)
+        ... )
+        >>> last, states = gru(p, np.zeros(4), np.ones((10, 3)))
+        >>> last.shape, states.shape
+        ((4,), (10, 4))
 
     Cost: at most 6*batch*h*h*t + 6*batch*h*i*t + 43*batch*h*t flops.
     """

@@ -22,7 +22,16 @@ U = TypeVar("U")
 
 
 class Root(psc.Record, Generic[T, U]):
-    """A root, and whether the iteration converged."""
+    """A root, and whether the iteration converged.
+
+    Examples:
+        >>> @psc.kernel
+        ... def root(a: f64) -> Root[f64, f64]:
+        ...     return brent(lambda x: x * x - a, 0.0 * a, a)
+        >>> found = root(2.0)
+        >>> np.round(found.x, 4), found.converged
+        (np.float64(1.4142), pscdsl.Array(True, dtype=bool))
+    """
 
     x: T
     """The root, like the guess or the bounds."""
@@ -76,6 +85,13 @@ def bisect(
     Each step gains a binary digit (Bolzano 1817).  Ends within `atol + rtol * abs(x)` of the place,
     or as near as the dtype tells numbers apart; near 0, as near as the square of its epsilon, times
     the interval.
+
+    Examples:
+        >>> @psc.kernel
+        ... def root(a: f64["n"]) -> f64["n"]:
+        ...     return bisect(lambda x: x * x - a, np.zeros_like(a), a).x
+        >>> root(np.array([2.0, 4.0]))
+        pscdsl.Array([1.4142, 2.    ], dtype=float64)
     """
 
     def halve(at: _Bracket) -> Any:
@@ -96,6 +112,13 @@ def chandrupatla(
 
     It is as safe as `bisect`, and on smooth functions much faster, by inverse quadratic
     interpolation where that is safe (Chandrupatla 1997).
+
+    Examples:
+        >>> @psc.kernel
+        ... def root(a: f64["n"]) -> f64["n"]:
+        ...     return chandrupatla(lambda x: x * x - a, np.zeros_like(a), a).x
+        >>> root(np.array([2.0, 9.0]))
+        pscdsl.Array([1.4142, 3.    ], dtype=float64)
     """
 
     def interpolated(at: _Bracket) -> Any:
@@ -122,6 +145,13 @@ def brent(
     By lines through two points, inverse parabolas through three, and halving where those do not
     close in fast enough (Brent 1973, chapter 4; the method behind `scipy.optimize.brentq`). Ends as
     `bisect` does.
+
+    Examples:
+        >>> @psc.kernel
+        ... def root(a: f64) -> f64:
+        ...     return brent(lambda x: np.cos(x) - a * x, 0.0 * a, a).x
+        >>> np.round(root(1.0), 4)
+        np.float64(0.7391)
     """
     first: Any = low
     last: Any = high
@@ -156,6 +186,13 @@ def newton(
 
     Converged are the elements whose last step was at most `atol + rtol * abs(x)`, or a few units
     in the last place; far from a root, or where the function is flat, there may be none.
+
+    Examples:
+        >>> @psc.kernel
+        ... def root(a: f64["n"]) -> f64["n"]:
+        ...     return newton(lambda x: x**3 - a, np.ones_like(a)).x
+        >>> root(np.array([8.0, 27.0]))
+        pscdsl.Array([2., 3.], dtype=float64)
     """
     first: Any = guess
     least = 4 * np.finfo(first.dtype).eps
@@ -186,6 +223,16 @@ def newton_system(
 
     Each step forms the matrix of derivatives and solves a linear system with it.  Converged once a
     step is at most `tolerance` times the length of the unknowns, or the function is 0.
+
+    Examples:
+        >>> @psc.kernel
+        ... def crossing(guess: f64["2"]) -> f64["2"]:
+        ...     def circle_and_line(p: f64["2"]) -> f64["2"]:
+        ...         return np.stack([p[0] ** 2 + p[1] ** 2 - 25, p[1] - p[0] - 1])
+        ...
+        ...     return newton_system(circle_and_line, guess).x
+        >>> np.round(crossing(np.array([1.0, 1.0])), 4)
+        array([3., 4.])
     """
     flat, restored = psc.tree.ravel(guess)
 
@@ -213,6 +260,13 @@ def fixed_point(
 
     Converged once a step is at most `tolerance` times the length of its result (Banach 1922). The
     derivative solves a linear system by `gmres`, to the same tolerance.
+
+    Examples:
+        >>> @psc.kernel
+        ... def meeting(guess: f64) -> f64:
+        ...     return fixed_point(lambda x: np.cos(x), guess).x
+        >>> np.round(meeting(1.0), 4)
+        np.float64(0.7391)
     """
     flat, restored = psc.tree.ravel(guess)
 

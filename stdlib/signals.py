@@ -15,7 +15,14 @@ from pscdsl import Complex, Float
 
 
 class Filtered(psc.Record, dims="n m"):
-    """The output of a filter, and its state for the next part of the signal."""
+    """The output of a filter, and its state for the next part of the signal.
+
+    Examples:
+        >>> b, a = np.array([0.5, 0.0]), np.array([1.0, -0.5])
+        >>> first = lfilter(b, a, np.ones(3))
+        >>> lfilter(b, a, np.ones(2), first.state).y
+        pscdsl.Array([0.9375, 0.9688], dtype=float64)
+    """
 
     y: Float["n"]
     """The output signal."""
@@ -24,7 +31,13 @@ class Filtered(psc.Record, dims="n m"):
 
 
 class Spectrum(psc.Record, dims="*b f"):
-    """The power spectrum of a signal."""
+    """The power spectrum of a signal.
+
+    Examples:
+        >>> found = periodogram(np.sin(np.arange(8) * np.pi / 2), 100.0)
+        >>> np.round(found.power, 4)
+        array([0.  , 0.  , 0.04, 0.  , 0.  ])
+    """
 
     frequencies: Float["f"]
     """In cycles in a unit of time; from 0 up."""
@@ -37,6 +50,10 @@ def convolve_fft(x: Float["*b n"], v: Float["m"]) -> Float["*b n+m-1"]:
     """The convolution of two sequences by Fourier transforms, for long ones: n + m - 1 numbers.
 
     Errors are relative to the largest number of the result (Stockham 1966).
+
+    Examples:
+        >>> np.round(convolve_fft(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])), 4)
+        array([1., 3., 5., 3.])
 
     Cost: at most 51*b*m + 51*b*n + b + 25*m + 25*n flops.
     """
@@ -51,6 +68,10 @@ def fir(taps: Float["m"], x: Float["*b n"]) -> Float["*b n"]:
 
     By `convolve_fft`; the result is as long as the signal.
 
+    Examples:
+        >>> fir(np.array([0.5, 0.5]), np.array([1.0, 2.0, 3.0, 4.0]))
+        pscdsl.Array([0.5, 1.5, 2.5, 3.5], dtype=float64)
+
     Cost: at most 51*b*m + 51*b*n + b + 25*m + 25*n flops.
     """
     return convolve_fft(x, taps)[..., : x.shape[-1]]
@@ -64,6 +85,11 @@ def lfilter(
 
     Pad the shorter of `a` and `b` with zeros. Direct form II, transposed; `state` is the final
     state of an earlier piece of the signal, or rest.
+
+    Examples:
+        >>> b, a = np.array([0.5, 0.0]), np.array([1.0, -0.5])
+        >>> lfilter(b, a, np.ones(4)).y
+        pscdsl.Array([0.5   , 0.75  , 0.875 , 0.9375], dtype=float64)
 
     Cost: 4*m*n + 2*m - 2*n flops.
     """
@@ -83,6 +109,11 @@ def lfilter(
 @psc.kernel
 def sosfilt(sections: Float["s 6"], x: Float["n"]) -> Float["n"]:
     """Filters of second order in a row, each `b0 b1 b2 a0 a1 a2`, at rest before the signal.
+
+    Examples:
+        >>> sections = np.array([[0.5, 0.0, 0.0, 1.0, -0.5, 0.0]])
+        >>> sosfilt(sections, np.ones(4))
+        pscdsl.Array([0.5   , 0.75  , 0.875 , 0.9375], dtype=float64)
 
     Cost: 9*n*s + 5*s flops.
     """
@@ -107,6 +138,10 @@ def stft(x: Float["*b n"], window: Float["w"], hop: psc.Static[int] = 1) -> Comp
 
     Only whole pieces: pad the signal to see its ends.  Frequencies are `np.fft.rfftfreq(w)`.
 
+    Examples:
+        >>> stft(np.ones(8), np.hanning(4), 2).shape
+        (3, 3)
+
     Cost: at most 26*b*w*((n-w)//hop) + 5*w*((n-w)//hop) + 26*b*w + 5*w flops.
     """
     assert hop >= 1
@@ -119,6 +154,11 @@ def istft(spectra: Complex["t f"], window: Float["w"], hop: psc.Static[int] = 1)
     """A signal with these short-time spectra, or the closest to it (Griffin, Lim 1984).
 
     The inverse of `stft`, except for samples that no window saw, which are 0.
+
+    Examples:
+        >>> x, window = np.arange(8.0), np.ones(4)
+        >>> np.round(istft(stft(x, window, 2), window, 2), 4)
+        array([0., 1., 2., 3., 4., 5., 6., 7.])
 
     Cost: at most 4*hop*t + 32*t*w + t + 5*w flops.
     """
@@ -140,6 +180,12 @@ def welch(
     """The spectrum of a signal, as the mean over pieces of it (Welch 1967).
 
     Each piece loses its mean.  `rate` is how many samples there are in a unit of time.
+
+    Examples:
+        >>> x = np.sin(np.arange(64) * np.pi / 4)
+        >>> found = welch(x, np.hanning(16), 8, 8.0)
+        >>> found.frequencies[np.argmax(found.power)]
+        np.float64(1.0)
 
     Cost: at most 28*b*w*((n-w)//hop) + 6*b*((n-w)//hop)*(w//2) + 8*b*((n-w)//hop) +
     4*w*((n-w)//hop) + 28*b*w + 9*b*(w//2) + 19*b + 6*w + 7*(w//2) flops.
@@ -163,6 +209,12 @@ def periodogram(x: Float["*b n"], rate: Float = 1.0) -> Spectrum["*b n//2+1"]:
 
     `rate` is how many samples there are in a unit of time.
 
+    Examples:
+        >>> x = np.sin(np.arange(64) * np.pi / 4)
+        >>> found = periodogram(x, 8.0)
+        >>> found.frequencies[np.argmax(found.power)]
+        np.float64(1.0)
+
     Cost: at most 33*b*n + 10*b + 10*n + 8 flops.
     """
     return welch(x, np.ones_like(x, shape=x.shape[-1]), 1, rate)
@@ -173,6 +225,10 @@ def analytic(x: Float["*b n"]) -> Complex["*b n"]:
     """The signal without its negative frequencies: its absolute value is the envelope.
 
     The imaginary part is the Hilbert transform (Gabor 1946).
+
+    Examples:
+        >>> np.abs(analytic(3 * np.cos(np.arange(8) * np.pi / 4)))
+        array([3., 3., 3., 3., 3., 3., 3., 3.])
 
     Cost: 101*b*n + 9*n flops.
     """
@@ -190,6 +246,10 @@ def resample(x: Float["*b n"], size: psc.Static[int]) -> Float["*b _"]:
     """A periodic signal at `size` places in the same time, by its Fourier series.
 
     Fewer places omit the frequencies that they cannot represent.
+
+    Examples:
+        >>> np.round(resample(np.cos(np.arange(4) * np.pi / 2), 8)[:3], 4)
+        array([1.    , 0.7071, 0.    ])
 
     Cost: at most 26*b*n + 26*b*size + 9*b + 2*n flops.
     """

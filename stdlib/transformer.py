@@ -20,7 +20,13 @@ from pscdsl.stdlib.positions import rotary
 
 
 class Block(psc.Record, dims="d h k f"):
-    """One of the layers, on d features, with h heads of k numbers and f hidden features."""
+    """One of the layers, on d features, with h heads of k numbers and f hidden features.
+
+    Examples:
+        >>> p = transformer_block(psc.random.key(0), features=8, heads=2, size=4, hidden=16)
+        >>> p.hidden.weights.shape, p.attention.query.shape
+        ((8, 16), (8, 2, 4))
+    """
 
     attention_norm: Affine["d"]
     """The norm before attention."""
@@ -37,7 +43,13 @@ class Block(psc.Record, dims="d h k f"):
 def transformer_block(
     key: Key, features: int, heads: int, size: int, hidden: int, dtype: Any = np.float32
 ) -> Block["features heads size hidden"]:
-    """Parameters by Glorot and Bengio, and norms that change nothing; for kernels."""
+    """Parameters by Glorot and Bengio, and norms that change nothing; for kernels.
+
+    Examples:
+        >>> p = transformer_block(psc.random.key(0), features=8, heads=2, size=4, hidden=16)
+        >>> psc.tree.size(p)
+        568
+    """
     keys = psc.random.split(key, 3)
     scale: Any = np.ones(features, dtype)
     neutral = Affine(scale, np.zeros_like(scale))
@@ -63,6 +75,11 @@ def transform(
     Vaswani et al. 2017, with norms before both. No row attends to rows where `present` is false;
     `causal` rows attend to no later ones; with `positions` heads know the distance of rows, by
     `rotary`, which needs an even k.
+
+    Examples:
+        >>> p = transformer_block(psc.random.key(0), features=8, heads=2, size=4, hidden=16)
+        >>> transform(p, np.ones((10, 8), np.float32), causal=True).shape
+        (10, 8)
 
     Cost: at most 8*batch*d*h*k*t + 4*batch*h*k*t*t + 4*batch*d*f*t + 40*batch*h*k*t +
     16*batch*h*t*t + 29*batch*d*t + 62*batch*f*t flops.

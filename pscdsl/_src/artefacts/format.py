@@ -45,7 +45,13 @@ TARGETS: Final[tuple[Target, ...]] = ("any", "cpu")
 
 
 class ArtefactError(UsersError, ValueError):
-    """A file is not an exported kernel, is damaged, or cannot be used here."""
+    """A file is not an exported kernel, is damaged, or cannot be used here.
+
+    Examples:
+        >>> psc.load(b"something else")
+        Traceback (most recent call last):
+        pscdsl.ArtefactError: it does not begin as an exported kernel does
+    """
 
     __module__ = "pscdsl"
 

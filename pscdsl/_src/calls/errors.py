@@ -71,7 +71,26 @@ def call_site(module: str) -> CallSite:
 
 
 class CheckError(UsersError):
-    """A kernel has errors; the text is the output of `pscdsl check`."""
+    """A kernel has errors; the text is the output of `pscdsl check`.
+
+    Examples:
+        >>> @psc.kernel
+        ... def added(x: f32["n"], y: f32["m"]) -> f32["n"]:
+        ...     return x + y
+        >>> added(np.ones(3, np.float32), np.ones(3, np.float32))
+        Traceback (most recent call last):
+        pscdsl.CheckError: 1 finding
+
+        error[PSC300]: shapes [n] and [m] do not broadcast together
+          ┌─ <session[0]>:3:12
+          │
+         2│ def added(x: f32["n"], y: f32["m"]) -> f32["n"]:
+          │              --------     -------- f32[m]
+          │              │
+          │              f32[n]
+         3│     return x + y
+          │            ^^^^^ axis -1: n is not m, for instance m=2, n=3
+    """
 
     __module__ = "pscdsl"
 
@@ -89,6 +108,15 @@ class CheckError(UsersError):
 
 
 class ArgumentError(UsersError, TypeError):
-    """An argument does not fit the signature of the called kernel."""
+    """An argument does not fit the signature of the called kernel.
+
+    Examples:
+        >>> @psc.kernel
+        ... def added(x: f32["n"], y: f32["n"]) -> f32["n"]:
+        ...     return x + y
+        >>> added(np.ones(3, np.float32), np.ones(2, np.float32))
+        Traceback (most recent call last):
+        pscdsl.ArgumentError: argument `y` of `added` is f32[2], but f32[n] is declared…
+    """
 
     __module__ = "pscdsl"

@@ -404,7 +404,15 @@ Translation = Callable[..., Any]
 
 
 class UserPrimitive(Generic[P, R]):
-    """A function that is a single primitive of the typed program; see `primitive`."""
+    """A function that is a single primitive of the typed program; see `primitive`.
+
+    Examples:
+        >>> @psc.primitive
+        ... def cube(x: f32["*s"]) -> f32["*s"]:
+        ...     return x * x * x
+        >>> type(cube).__name__, cube(np.array([1, 2], np.float32))
+        ('UserPrimitive', array([1., 8.], dtype=float32))
+    """
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
@@ -423,20 +431,77 @@ class UserPrimitive(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def translation(self, rule: Translation) -> Translation:
-        """Register `rule(hlo, *operands)`, which emits StableHLO and returns the results."""
+        """Register `rule(hlo, *operands)`, which emits StableHLO and returns the results.
+
+        Examples:
+            >>> @psc.primitive
+            ... def twice(x: f64["n"]) -> f64["n"]:
+            ...     return x + x
+            >>> @twice.translation
+            ... def _(hlo, x):
+            ...     return hlo.binary("add", x, x)
+            >>> @psc.kernel
+            ... def shifted(x: f64["n"]) -> f64["n"]:
+            ...     return twice(x) + 1
+            >>> shifted(np.array([1.0, 2.0]))
+            pscdsl.Array([3., 5.], dtype=float64)
+        """
         self.rule = rule
         return rule
 
     def jvp(self, rule: T) -> T:
-        """Register `rule(outputs, primals, tangents)`, which returns the results' tangents."""
+        """Register `rule(outputs, primals, tangents)`, which returns the results' tangents.
+
+        Examples:
+            >>> @psc.primitive
+            ... def square(x: f64) -> f64:
+            ...     return x * x
+            >>> psc.register_translation_rule(square, lambda hlo, x: hlo.binary("multiply", x, x))
+            >>> @square.jvp
+            ... def _(outputs, primals, tangents):
+            ...     (x,), (dx,) = primals, tangents
+            ...     return 2 * x * dx
+            >>> def loss(x: f64) -> f64:
+            ...     return square(x) + 1
+            >>> psc.grad(loss)(5.0)
+            pscdsl.Array(10., dtype=float64)
+        """
         return self._register("jvp", rule)
 
     def transpose(self, rule: T) -> T:
-        """Register `rule(cotangents, operands)`, which returns the operands' cotangents."""
+        """Register `rule(cotangents, operands)`, which returns the operands' cotangents.
+
+        Examples:
+            >>> @psc.primitive
+            ... def twice(x: f64["n"]) -> f64["n"]:
+            ...     return x + x
+            >>> psc.register_translation_rule(twice, lambda hlo, x: hlo.binary("add", x, x))
+            >>> @twice.transpose
+            ... def _(cotangents, operands):
+            ...     return twice(*cotangents)
+            >>> def linear(x: f64["n"]) -> f64["n"]:
+            ...     return twice(x)
+            >>> psc.linear_transpose(linear, np.zeros(2))(np.array([1.0, 2.0]))
+            (pscdsl.Array([2., 4.], dtype=float64),)
+        """
         return self._register("transpose", rule)
 
     def batch(self, rule: T) -> T:
-        """Register `rule(operands, batched, size)`: the results, and which are batched."""
+        """Register `rule(operands, batched, size)`: the results, and which are batched.
+
+        Examples:
+            >>> @psc.primitive
+            ... def square(x: f64["*s"]) -> f64["*s"]:
+            ...     return x * x
+            >>> psc.register_translation_rule(square, lambda hlo, x: hlo.binary("multiply", x, x))
+            >>> @square.batch
+            ... def _(operands, batched, size):
+            ...     return square(*operands), batched
+            >>> def shifted(x: f64) -> f64:
+            ...     return square(x) + 1
+            >>> psc.vmap(shifted)(np.array([1.0, 2.0]))
+            pscdsl.Array([2., 5.], dtype=float64)
+        """
         return self._register("batch", rule)
 
     def _register(self, kind: str, rule: T) -> T:
@@ -458,12 +523,37 @@ def primitive(function: Callable[P, R]) -> UserPrimitive[P, R]:
 
     The methods `translation`, `jvp`, `transpose` and `batch` register its rules, as decorators. The
     guide "Add a primitive" describes them.
+
+    Examples:
+        >>> @psc.primitive
+        ... def cube(x: f32["*s"]) -> f32["*s"]:
+        ...     return x * x * x
+        >>> @cube.translation
+        ... def _(hlo, x):
+        ...     return hlo.binary("multiply", x, hlo.binary("multiply", x, x))
+        >>> @psc.kernel
+        ... def total(x: f32["n"]) -> f32:
+        ...     return np.sum(cube(x))
+        >>> total(np.array([1, 2], np.float32))
+        pscdsl.Array(9., dtype=float32)
     """
     return UserPrimitive(function)
 
 
 def register_translation_rule(primitive: UserPrimitive[..., Any], rule: Translation) -> None:
-    """Register `rule(hlo, *operands)`, which emits StableHLO and returns the results."""
+    """Register `rule(hlo, *operands)`, which emits StableHLO and returns the results.
+
+    Examples:
+        >>> @psc.primitive
+        ... def twice(x: f32["*s"]) -> f32["*s"]:
+        ...     return x + x
+        >>> psc.register_translation_rule(twice, lambda hlo, x: hlo.binary("add", x, x))
+        >>> @psc.kernel
+        ... def total(x: f32["n"]) -> f32:
+        ...     return np.sum(twice(x))
+        >>> total(np.array([1, 2], np.float32))
+        pscdsl.Array(6., dtype=float32)
+    """
     primitive.translation(rule)
 
 

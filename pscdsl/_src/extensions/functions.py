@@ -171,6 +171,17 @@ def custom_jvp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
         fun: A typed function; without it, a decorator is returned.
         nondiff_argnums: Positions of arguments that are not differentiated. The rule takes them
             first.
+
+    Examples:
+        >>> @psc.custom_jvp
+        ... def relu(x: f64["n"]) -> f64["n"]:
+        ...     return np.maximum(x, 0)
+        >>> @relu.defjvp
+        ... def _(primals, tangents):
+        ...     (x,), (dx,) = primals, tangents
+        ...     return relu(x), np.where(x > 0, dx, 0)
+        >>> psc.jvp(relu, (np.array([-1.0, 0.0, 2.0]),), (np.ones(3),))
+        (pscdsl.Array([0., 0., 2.], dtype=float64), pscdsl.Array([0., 0., 1.], dtype=float64))
     """
     if fun is None:
         return functools.partial(CustomJvp[..., Any], nondiff_argnums=nondiff_argnums)
@@ -194,6 +205,20 @@ def custom_vjp(fun: Any = None, /, nondiff_argnums: Sequence[int] = ()) -> Any:
         fun: A typed function; without it, a decorator is returned.
         nondiff_argnums: Positions of arguments that are not differentiated. `backward` takes them
             first.
+
+    Examples:
+        >>> @psc.custom_vjp
+        ... def clipped(x: f64["n"]) -> f64["n"]:
+        ...     return x
+        >>> def forward(x):
+        ...     return x, None
+        >>> def backward(saved, cotangent):
+        ...     return (np.clip(cotangent, -1, 1),)
+        >>> clipped.defvjp(forward, backward)
+        >>> def loss(x: f64["n"]) -> f64:
+        ...     return np.sum(3 * clipped(x))
+        >>> psc.grad(loss)(np.array([5.0, 6.0]))
+        pscdsl.Array([1., 1.], dtype=float64)
     """
     if fun is None:
         return functools.partial(CustomVjp[..., Any], nondiff_argnums=nondiff_argnums)
@@ -215,7 +240,15 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.gene
 
 
 class PureFunction(Generic[P, R]):
-    """A function declared pure with `psc.pure`."""
+    """A function declared pure with `psc.pure`.
+
+    Examples:
+        >>> @psc.pure
+        ... def nodes(n: int) -> f64["n"]:
+        ...     return np.polynomial.legendre.leggauss(n)[0]
+        >>> nodes(2)
+        array([-0.5774,  0.5774])
+    """
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
@@ -245,6 +278,16 @@ def pure(function: Callable[P, R]) -> PureFunction[P, R]:
     A kernel may call it with values known at check time. It is called once for them, when the
     kernel is loaded, and its result is a constant of the kernel. The declared result type is relied
     upon.
+
+    Examples:
+        >>> @psc.pure
+        ... def nodes(n: int) -> f64["n"]:
+        ...     return np.polynomial.legendre.leggauss(n)[0]
+        >>> @psc.kernel
+        ... def at_nodes(scale: f64) -> f64["3"]:
+        ...     return scale * nodes(3)
+        >>> at_nodes(2.0)
+        pscdsl.Array([-1.5492,  0.    ,  1.5492], dtype=float64)
     """
     return PureFunction(function)
 

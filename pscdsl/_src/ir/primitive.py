@@ -38,7 +38,12 @@ H: TypeAlias = Any
 
 
 class Hlo(Protocol):
-    """The place in a StableHLO module where a rule appends its operations."""
+    """The place in a StableHLO module where a rule appends its operations.
+
+    Examples:
+        >>> print(hlo.unary("exponential", x))
+        OpResult(%0 = "stablehlo.exponential"(%arg0) : (tensor<3xf32>) -> tensor<3xf32>)
+    """
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -46,23 +51,48 @@ class Hlo(Protocol):
         ...
 
     def size(self, size: Size) -> int:
-        """Return the number of a size in this module."""
+        """Return the number of a size in this module.
+
+        Examples:
+            >>> hlo.size(3)
+            3
+        """
         ...
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """Return the numbers of a shape."""
+        """Return the numbers of a shape.
+
+        Examples:
+            >>> hlo.shape(ArrayType(F32, (2, 3)).shape)
+            (2, 3)
+        """
         ...
 
     def tensor(self, type: ArrayType) -> Any:  # noqa: A002
-        """Return the tensor type of an array type."""
+        """Return the tensor type of an array type.
+
+        Examples:
+            >>> hlo.tensor(ArrayType(F32, (2, 3)))
+            RankedTensorType(tensor<2x3xf32>)
+        """
         ...
 
     def tensor_of(self, dtype: DType, shape: Sequence[int]) -> Any:
-        """Return the tensor type of a dtype and numbers."""
+        """Return the tensor type of a dtype and numbers.
+
+        Examples:
+            >>> hlo.tensor_of(I32, (2, 3))
+            RankedTensorType(tensor<2x3xi32>)
+        """
         ...
 
     def type_of(self, value: H) -> Any:
-        """Return the tensor type of a value; it has `shape` and `element_type`."""
+        """Return the tensor type of a value; it has `shape` and `element_type`.
+
+        Examples:
+            >>> hlo.type_of(x).shape, str(hlo.type_of(x).element_type)
+            ([3], 'f32')
+        """
         ...
 
     def op(
@@ -77,43 +107,97 @@ class Hlo(Protocol):
 
         `results` are array types or tensor types.  Attributes are made by the functions below,
         or bool, str, and int (an i64; write `parse_attribute("8 : i32")` for another width).
+
+        Examples:
+            >>> attributes = {
+            ...     "exponent_bits": hlo.parse_attribute("5 : i32"),
+            ...     "mantissa_bits": hlo.parse_attribute("10 : i32"),
+            ... }
+            >>> (rounded,) = hlo.op("reduce_precision", [x], [hlo.type_of(x)], attributes)
+            >>> hlo.type_of(rounded)
+            RankedTensorType(tensor<3xf32>)
         """
         ...
 
     def i64_array(self, values: Sequence[int]) -> Any:
-        """Return an attribute such as `array<i64: 0, 1>`."""
+        """Return an attribute such as `array<i64: 0, 1>`.
+
+        Examples:
+            >>> hlo.i64_array([0, 1])
+            DenseI64ArrayAttr(array<i64: 0, 1>)
+        """
         ...
 
     def bool_array(self, values: Sequence[bool]) -> Any:
-        """Return an attribute such as `array<i1: true>`."""
+        """Return an attribute such as `array<i1: true>`.
+
+        Examples:
+            >>> hlo.bool_array([True, False])
+            DenseBoolArrayAttr(array<i1: true, false>)
+        """
         ...
 
     def i64_elements(self, values: Any) -> Any:
-        """Return an attribute like `dense<[[0, 1]]> : tensor<1x2xi64>`, from nested sequences."""
+        """Return an attribute like `dense<[[0, 1]]> : tensor<1x2xi64>`, from nested sequences.
+
+        Examples:
+            >>> hlo.i64_elements([[0, 1]])
+            DenseElementsAttr(dense<[[0, 1]]> : tensor<1x2xi64>)
+        """
         ...
 
     def parse_attribute(self, text: str) -> Any:
-        """Return an attribute as MLIR writes it: `#stablehlo<comparison_type TOTALORDER>`."""
+        """Return an attribute as MLIR writes it: `#stablehlo<comparison_type TOTALORDER>`.
+
+        Examples:
+            >>> hlo.parse_attribute("#stablehlo<comparison_type TOTALORDER>")
+            Attribute(#stablehlo<comparison_type TOTALORDER>)
+        """
         ...
 
     def constant(self, array: Any, type: ArrayType) -> H:  # noqa: A002
-        """Emit a constant with the numbers of a NumPy array."""
+        """Emit a constant with the numbers of a NumPy array.
+
+        Examples:
+            >>> hlo.type_of(hlo.constant(np.array([1, 2, 3], np.float32), ArrayType(F32, (3,))))
+            RankedTensorType(tensor<3xf32>)
+        """
         ...
 
     def full(self, value: Any, type: ArrayType) -> H:  # noqa: A002
-        """Emit a constant with the same number everywhere."""
+        """Emit a constant with the same number everywhere.
+
+        Examples:
+            >>> hlo.type_of(hlo.full(0.5, ArrayType(F32, (3,))))
+            RankedTensorType(tensor<3xf32>)
+        """
         ...
 
     def broadcast(self, x: H, to: ArrayType, dims: Sequence[int]) -> H:
-        """`broadcast_in_dim`: axis i of x becomes axis `dims[i]`."""
+        """`broadcast_in_dim`: axis i of x becomes axis `dims[i]`.
+
+        Examples:
+            >>> hlo.type_of(hlo.broadcast(x, ArrayType(F32, (2, 3)), [1]))
+            RankedTensorType(tensor<2x3xf32>)
+        """
         ...
 
     def reshape(self, x: H, to: ArrayType) -> H:
-        """Reshape an array."""
+        """Reshape an array.
+
+        Examples:
+            >>> hlo.type_of(hlo.reshape(x, ArrayType(F32, (3, 1))))
+            RankedTensorType(tensor<3x1xf32>)
+        """
         ...
 
     def slice(self, x: H, start: Sequence[int], limit: Sequence[int]) -> H:
-        """Emit the elements from `start` up to, not including, `limit` along each axis."""
+        """Emit the elements from `start` up to, not including, `limit` along each axis.
+
+        Examples:
+            >>> hlo.type_of(hlo.slice(x, [1], [3]))
+            RankedTensorType(tensor<2xf32>)
+        """
         ...
 
     def pad(
@@ -127,27 +211,57 @@ class Hlo(Protocol):
         """`x` with scalars added before, after and between the elements along each axis.
 
         If `low` or `high` is negative, there are fewer elements.
+
+        Examples:
+            >>> zero = hlo.full(0, ArrayType(F32))
+            >>> hlo.type_of(hlo.pad(x, zero, [1], [2]))
+            RankedTensorType(tensor<6xf32>)
         """
         ...
 
     def convert(self, x: H, to: ArrayType) -> H:
-        """Convert an array to another dtype; return it unchanged if it has the dtype."""
+        """Convert an array to another dtype; return it unchanged if it has the dtype.
+
+        Examples:
+            >>> hlo.type_of(hlo.convert(x, ArrayType(F64, (3,))))
+            RankedTensorType(tensor<3xf64>)
+        """
         ...
 
     def compare(self, direction: str, x: H, y: H, *, total: bool = False) -> H:
-        """`EQ`, `NE`, `LT`, `LE`, `GT` or `GE`; `total` orders NaN and the zeros of floats too."""
+        """`EQ`, `NE`, `LT`, `LE`, `GT` or `GE`; `total` orders NaN and the zeros of floats too.
+
+        Examples:
+            >>> hlo.type_of(hlo.compare("LT", x, y))
+            RankedTensorType(tensor<3xi1>)
+        """
         ...
 
     def select(self, predicate: H, x: H, y: H) -> H:
-        """X where the predicate holds, else y."""
+        """X where the predicate holds, else y.
+
+        Examples:
+            >>> hlo.type_of(hlo.select(hlo.compare("LT", x, y), x, y))
+            RankedTensorType(tensor<3xf32>)
+        """
         ...
 
     def binary(self, name: str, x: H, y: H) -> H:
-        """Emit an operation whose result has the type of its operands."""
+        """Emit an operation whose result has the type of its operands.
+
+        Examples:
+            >>> hlo.type_of(hlo.binary("add", x, y))
+            RankedTensorType(tensor<3xf32>)
+        """
         ...
 
     def unary(self, name: str, x: H) -> H:
-        """Emit an operation whose result has the type of its operand."""
+        """Emit an operation whose result has the type of its operand.
+
+        Examples:
+            >>> print(hlo.unary("tanh", x))
+            OpResult(%0 = "stablehlo.tanh"(%arg0) : (tensor<3xf32>) -> tensor<3xf32>)
+        """
         ...
 
     def reduce(
@@ -158,11 +272,30 @@ class Hlo(Protocol):
         outputs: Sequence[Any],
         body: Callable[[Sequence[H], Sequence[H]], Sequence[H]],
     ) -> tuple[H, ...]:
-        """Combine along axes; `body` gets the accumulators and the elements, all scalars."""
+        """Combine along axes; `body` gets the accumulators and the elements, all scalars.
+
+        Examples:
+            >>> zero, scalar = hlo.full(0, ArrayType(F32)), ArrayType(F32)
+            >>> add = lambda left, right: [hlo.binary("add", left[0], right[0])]
+            >>> (total,) = hlo.reduce([x], [zero], [0], [scalar], add)
+            >>> hlo.type_of(total)
+            RankedTensorType(tensor<f32>)
+        """
         ...
 
     def region(self, arguments: Sequence[Any], body: Callable[[Sequence[H]], Sequence[H]]) -> Any:
-        """Return a region for `op`, filled by `body` when the operation is made."""
+        """Return a region for `op`, filled by `body` when the operation is made.
+
+        Examples:
+            >>> scalar = hlo.tensor_of(F32, ())
+            >>> body = hlo.region([scalar, scalar], lambda pair: [hlo.binary("maximum", *pair)])
+            >>> attributes = {"dimensions": hlo.i64_array([0])}
+            >>> (largest,) = hlo.op(
+            ...     "reduce", [x, hlo.full(0, ArrayType(F32))], [scalar], attributes, [body]
+            ... )
+            >>> hlo.type_of(largest)
+            RankedTensorType(tensor<f32>)
+        """
         ...
 
     def while_loop(
@@ -171,13 +304,31 @@ class Hlo(Protocol):
         cond: Callable[[Sequence[H]], H],
         body: Callable[[Sequence[H]], Sequence[H]],
     ) -> tuple[H, ...]:
-        """`while`: both functions may use values from outside."""
+        """`while`: both functions may use values from outside.
+
+        Examples:
+            >>> limit = hlo.full(100, ArrayType(F32))
+            >>> (last,) = hlo.while_loop(
+            ...     [hlo.full(1, ArrayType(F32))],
+            ...     lambda v: hlo.compare("LT", v[0], limit),
+            ...     lambda v: [hlo.binary("add", v[0], v[0])],
+            ... )
+            >>> hlo.type_of(last)
+            RankedTensorType(tensor<f32>)
+        """
         ...
 
     def case(
         self, index: H, branches: Sequence[Callable[[], Sequence[H]]], outputs: Sequence[Any]
     ) -> tuple[H, ...]:
-        """Emit the branch with a number; the last one if the index is out of range."""
+        """Emit the branch with a number; the last one if the index is out of range.
+
+        Examples:
+            >>> index = hlo.full(1, ArrayType(I32))
+            >>> (chosen,) = hlo.case(index, [lambda: [x], lambda: [y]], [hlo.type_of(x)])
+            >>> hlo.type_of(chosen)
+            RankedTensorType(tensor<3xf32>)
+        """
         ...
 
     def sort(
@@ -187,7 +338,13 @@ class Hlo(Protocol):
         stable: bool,
         comparator: Callable[[Sequence[H]], H],
     ) -> tuple[H, ...]:
-        """Sort together; the comparator gets two scalars of each operand, side by side."""
+        """Sort together; the comparator gets two scalars of each operand, side by side.
+
+        Examples:
+            >>> (ordered,) = hlo.sort([x], 0, True, lambda pair: hlo.compare("LT", *pair))
+            >>> hlo.type_of(ordered)
+            RankedTensorType(tensor<3xf32>)
+        """
         ...
 
     def lower(
@@ -216,7 +373,13 @@ class Hlo(Protocol):
     def custom_call(
         self, target: str, operands: Sequence[H], results: Sequence[Any], **attributes: object
     ) -> tuple[H, ...]:
-        """Emit a call of a function that XLA knows by name."""
+        """Emit a call of a function that XLA knows by name.
+
+        Examples:
+            >>> (found,) = hlo.custom_call("my_library_round", [x], [hlo.type_of(x)])
+            >>> hlo.type_of(found)
+            RankedTensorType(tensor<3xf32>)
+        """
         ...
 
     def lapack(

@@ -120,6 +120,12 @@ def jvp(
 
     Returns:
         `(value, tangent)`, or `(value, tangent, aux)`.
+
+    Examples:
+        >>> def area(width: f64, height: f64) -> f64:
+        ...     return width * height
+        >>> psc.jvp(area, (2.0, 5.0), (0.0, 1.0))
+        (pscdsl.Array(10., dtype=float64), pscdsl.Array(2., dtype=float64))
     """
     kernel = as_kernel(fun, "jvp")
     point = KernelPoint(kernel, primals)
@@ -224,6 +230,13 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         `(value, pullback)`, or with `has_aux` `(value, pullback, aux)`. The pullback takes a
         cotangent like the value and returns a tuple with a cotangent for each argument. It holds
         the saved intermediate values, so it can be called several times.
+
+    Examples:
+        >>> def area(width: f64, height: f64) -> f64:
+        ...     return width * height
+        >>> value, back = psc.vjp(area, 2.0, 5.0)
+        >>> back(1.0)
+        (pscdsl.Array(5., dtype=float64), pscdsl.Array(2., dtype=float64))
     """
     return _split(fun, "vjp", primals, has_aux)
 
@@ -234,6 +247,13 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
     Returns:
         `(value, derivative)`; the derivative takes a tangent for each argument.
+
+    Examples:
+        >>> def area(width: f64, height: f64) -> f64:
+        ...     return width * height
+        >>> value, tangent = psc.linearize(area, 2.0, 5.0)
+        >>> tangent(1.0, 0.0), tangent(0.0, 1.0)
+        (pscdsl.Array(5., dtype=float64), pscdsl.Array(2., dtype=float64))
     """
     return _split(fun, "linearize", primals, has_aux)
 
@@ -247,6 +267,12 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
 
     Returns:
         A function of a cotangent of the result. It returns a tuple with one of each argument.
+
+    Examples:
+        >>> def differences(x: f64["n"]) -> f64["n-1"]:
+        ...     return x[1:] - x[:-1]
+        >>> psc.linear_transpose(differences, np.zeros(3))(np.array([1.0, 10.0]))
+        (pscdsl.Array([-1., -9., 10.], dtype=float64),)
     """
     kernel = as_kernel(fun, "linear_transpose")
     point = KernelPoint(kernel, primals)

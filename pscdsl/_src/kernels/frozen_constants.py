@@ -29,6 +29,14 @@ def constant(value: T) -> T:
     No view and no flag makes the copy writeable. In records, tuples, lists and dicts all arrays are
     copied; lists become tuples, sets become frozen sets, and dicts become pyrsistent maps. In a
     kernel this is the identity.
+
+    Examples:
+        >>> table = psc.constant(np.array([1, 10, 100], np.float32))
+        >>> @psc.kernel
+        ... def weighted(x: f32["3"]) -> f32:
+        ...     return np.sum(table * x)
+        >>> weighted(np.ones(3, np.float32))
+        pscdsl.Array(111., dtype=float32)
     """
     return cast("T", _constant(value))
 

@@ -77,6 +77,12 @@ def check_grads(
         AssertionError: Derivatives differ. The message names the mode, the order, the argument and
             the result, and shows both numbers.
         CheckError: The function is not accepted.
+
+    Examples:
+        >>> @psc.kernel
+        ... def smooth(x: f64["n"]) -> f64:
+        ...     return np.sum(np.sin(x) ** 2)
+        >>> psc.check_grads(smooth, (np.array([0.3, 2.0]),))
     """
     wanted = _modes(modes)
     if order < 1:

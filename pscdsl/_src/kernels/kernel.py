@@ -75,7 +75,17 @@ R = TypeVar("R")
 
 
 class Kernel(Called[P, R]):
-    """A pure, typed function that is compiled for the sizes of its arguments."""
+    """A pure, typed function that is compiled for the sizes of its arguments.
+
+    Examples:
+        >>> @psc.kernel
+        ... def norm(x: f32["n"]) -> f32:
+        ...     return np.sqrt(np.sum(x * x))
+        >>> norm
+        <kernel norm>
+        >>> norm(np.array([3, 4], np.float32))
+        pscdsl.Array(5., dtype=float32)
+    """
 
     def __init__(
         self,
@@ -156,7 +166,15 @@ class Kernel(Called[P, R]):
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The parameters whose arrays a call writes to."""
+        """The parameters whose arrays a call writes to.
+
+        Examples:
+            >>> @psc.kernel(writes="x")
+            ... def clear(x: f32["n"]) -> None:
+            ...     x[:] = 0
+            >>> clear.writes
+            ('x',)
+        """
         writes = None if self._is_functional else self._writes
         if writes is None:
             return ()
@@ -175,6 +193,14 @@ class Kernel(Called[P, R]):
         order of the parameters. Where the kernel returns nothing, these are all that it returns,
         and one alone is in no tuple. Derivatives, batches, loops, artefacts and functions for jax
         are made of it. Of a kernel without `writes` it is the kernel itself.
+
+        Examples:
+            >>> @psc.kernel(writes="x")
+            ... def clear(x: f32["n"]) -> None:
+            ...     x[:] = 0
+            >>> x = np.ones(2, np.float32)
+            >>> clear.functional(x), x
+            (pscdsl.Array([0., 0.], dtype=float32), array([1., 1.], dtype=float32))
         """
         if not self.writes:
             return self
@@ -185,13 +211,29 @@ class Kernel(Called[P, R]):
 
     @property
     def name(self) -> str:
-        """The name of the function."""
+        """The name of the function.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> norm.name
+            'norm'
+        """
         return self.definition.name if self._function is None else self._function.__name__
 
     @property
     @public
     def signature(self) -> Signature:
-        """The declared types; printed, they are text."""
+        """The declared types; printed, they are text.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> print(norm.signature)
+            norm(x: f32[n]) -> f32
+        """
         return self._current.signature
 
     @property
@@ -220,6 +262,13 @@ class Kernel(Called[P, R]):
             device: Where calls run, one of `psc.devices`; by default the one that the environment
                 variable `PSCDSL_PLATFORM` chooses. Arguments are copied there, and results stay
                 there. Kernels that call this one, and its derivatives, run where they are called.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> norm.with_options(fast_math=True)(np.array([3, 4], np.float32))
+            pscdsl.Array(5., dtype=float32)
         """
         current = self._current
         made = self._variant()
@@ -329,6 +378,13 @@ class Kernel(Called[P, R]):
 
         Raises:
             CheckError: There are errors.
+
+        Examples:
+            >>> @psc.kernel
+            ... def entropy(p: f32["n"]) -> f32:
+            ...     return -np.sum(p * np.log(1 + p))
+            >>> [(found.code, found.message()) for found in entropy.check()]
+            [('PSC708', '`log(1 + x)` loses the digits of a small `x`')]
         """
         return self._current.check()
 
@@ -338,6 +394,17 @@ class Kernel(Called[P, R]):
 
         Args:
             choices: What the signature leaves open: dtypes, ranks, lengths, static values.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> print(norm.ir())
+            norm[n](x: f32[n]) -> f32
+              a: f32[n] = multiply x x
+              b: f32 = reduce[kind=sum, axes=(0,)] a
+              c: f32 = sqrt b
+              -> c
         """
         return self._current.instance(self._current.chosen(choices))
 
@@ -364,6 +431,18 @@ class Kernel(Called[P, R]):
 
         Returns:
             An object with the methods `text()` and `compile()`.
+
+        Examples:
+            >>> @psc.kernel
+            ... def doubled(x: f32["n"]) -> f32["n"]:
+            ...     return x + x
+            >>> print(doubled.lower(n=4).text())
+            module {
+              func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+                %0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>
+                return %0 : tensor<4xf32>
+              }
+            }
         """
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
@@ -436,6 +515,13 @@ class Kernel(Called[P, R]):
 
         Numbers that are left to their defaults are constants in it, as in the program that a call
         runs.
+
+        Examples:
+            >>> @psc.kernel
+            ... def doubled(x: Float["n"]) -> Float["n"]:
+            ...     return x + x
+            >>> doubled.lower_for(np.ones(4, np.float32)).sizes
+            {'n': 4}
         """
         return self._lowered(self.specialisation_for(args, kwargs, self.left_out(args, kwargs)))
 
@@ -445,6 +531,14 @@ class Kernel(Called[P, R]):
 
         The program can be called, without looking up sizes; its `text()` is the output of XLA.
         Arguments are those of `lower`.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> compiled = norm.compile(n=2)
+            >>> compiled(np.array([3, 4], np.float32))
+            pscdsl.Array(5., dtype=float32)
         """
         return self.lower(donate=donate, **sizes).compile()
 
@@ -476,6 +570,14 @@ class Kernel(Called[P, R]):
 
         Raises:
             ArtefactError: There is no place for the user's key.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> data = norm.export(n=2)
+            >>> psc.load(data)(np.array([3, 4], np.float32))
+            pscdsl.Array(5., dtype=float32)
         """
         from pscdsl._src.kernels.exporting import export
 
@@ -495,7 +597,17 @@ class Kernel(Called[P, R]):
         return self._passing.bound_executable(specialisation, executable, fills=fills)
 
     def cache_info(self) -> CacheInfo:
-        """Return how often this kernel was compiled or loaded from disk, and how long that took."""
+        """Return how often this kernel was compiled or loaded from disk, and how long that took.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> lengths = [norm(np.ones(n, np.float32)) for n in (2, 3, 2)]
+            >>> info = norm.cache_info()
+            >>> info.misses, info.entries
+            (2, 2)
+        """
         return self._executables.info
 
     @public
@@ -546,7 +658,7 @@ class Kernel(Called[P, R]):
             ...     return np.sqrt(np.sum(x * x))
             >>> x = np.array([3, 4], np.float32)
             >>> norm.interpret(x, watcher=lambda step: print(step.operation, step.results))
-            a: f32[n] = multiply b b (array([ 9., 16.], dtype=float32),)
+            a: f32[n] = multiply x x (array([ 9., 16.], dtype=float32),)
             a: f32 = reduce[kind=sum, axes=(0,)] b (array(25., dtype=float32),)
             a: f32 = sqrt b (array(5., dtype=float32),)
             array(5., dtype=float32)
@@ -564,6 +676,14 @@ class Kernel(Called[P, R]):
 
         Its derivatives and batches are those of the kernel. Pass random keys as
         `jax.random.key_data(key)`. jax must be installed.
+
+        Examples:
+            >>> import jax
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> jax.jit(jax.grad(norm.to_jax()))(jax.numpy.array([3.0, 4.0]))
+            Array([0.6, 0.8], dtype=float32)
         """
         from pscdsl._src.interop.to_jax import kernel_to_jax
 
@@ -848,6 +968,14 @@ def kernel(
 
     Returns:
         A `Kernel`, which is called like the function.
+
+    Examples:
+        >>> @psc.kernel
+        ... def normalised(x: f32["n d"]) -> f32["n d"]:
+        ...     return x / np.sum(x, axis=1, keepdims=True)
+        >>> normalised(np.array([[1, 3], [2, 2]], np.float32))
+        pscdsl.Array([[0.25, 0.75],
+                      [0.5 , 0.5 ]], dtype=float32)
     """
     if fast_math is not None and not isinstance(fast_math, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError("psc.kernel takes True or False for `fast_math`")

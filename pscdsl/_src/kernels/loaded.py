@@ -70,6 +70,14 @@ def load(
 
     Raises:
         ArtefactError: The artefact is damaged, is not accepted, or does not fit this version.
+
+    Examples:
+        >>> @psc.kernel
+        ... def norm(x: f32["n"]) -> f32:
+        ...     return np.sqrt(np.sum(x * x))
+        >>> data = norm.export("norm.psc", n=2)
+        >>> psc.load("norm.psc")(np.array([3, 4], np.float32))
+        pscdsl.Array(5., dtype=float32)
     """
     if isinstance(source, bytes):
         return Loaded(read(source, trust), types, calls)
@@ -108,7 +116,15 @@ class Variant:
 
 
 class Loaded(Called[..., Any]):
-    """An exported kernel, which is called like the kernel, at the exported sizes."""
+    """An exported kernel, which is called like the kernel, at the exported sizes.
+
+    Examples:
+        >>> @psc.kernel
+        ... def norm(x: f32["n"]) -> f32:
+        ...     return np.sqrt(np.sum(x * x))
+        >>> psc.load(norm.export(n=2))
+        <loaded kernel norm(x: f32[n]) -> f32>
+    """
 
     def __init__(
         self, artefact: Artefact, types: Sequence[type[Any]] = (), calls: Sequence[str] = ()
@@ -125,12 +141,28 @@ class Loaded(Called[..., Any]):
 
     @property
     def name(self) -> str:
-        """The name of the kernel."""
+        """The name of the kernel.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> psc.load(norm.export(n=2)).name
+            'norm'
+        """
         return self._artefact.signature.name
 
     @property
     def signature(self) -> Signature:
-        """The declared types; printed, they are text."""
+        """The declared types; printed, they are text.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> print(psc.load(norm.export(n=2)).signature)
+            norm(x: f32[n]) -> f32
+        """
         return self._artefact.signature
 
     @property
@@ -140,22 +172,54 @@ class Loaded(Called[..., Any]):
 
     @property
     def source_hash(self) -> str:
-        """The SHA-256 of the source text of the kernel; see `made_from`."""
+        """The SHA-256 of the source text of the kernel; see `made_from`.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> len(psc.load(norm.export(n=2)).source_hash)
+            64
+        """
         return self._artefact.source_hash
 
     @property
     def target(self) -> str:
-        """The devices that it runs on: "any" or "cpu"."""
+        """The devices that it runs on: "any" or "cpu".
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> psc.load(norm.export(n=2, target="cpu")).target
+            'cpu'
+        """
         return self._artefact.target
 
     @property
     def version(self) -> str:
-        """The version of pscdsl that exported it."""
+        """The version of pscdsl that exported it.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> psc.load(norm.export(n=2)).version == psc.__version__
+            True
+        """
         return self._artefact.version
 
     @property
     def sizes(self) -> tuple[dict[str, int], ...]:
-        """The exported sizes, in their order."""
+        """The exported sizes, in their order.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> psc.load(norm.export(None, {"n": 2}, {"n": 1000})).sizes
+            ({'n': 2}, {'n': 1000})
+        """
         return tuple([dict(variant.module.sizes) for variant in self.variants])
 
     @functools.cached_property
@@ -168,13 +232,37 @@ class Loaded(Called[..., Any]):
 
     @property
     def preconditions(self) -> tuple[str, ...]:
-        """The facts that sizes must satisfy, as text."""
+        """The facts that sizes must satisfy, as text.
+
+        Examples:
+            >>> @psc.kernel
+            ... def middle(x: f32["n"]) -> f32:
+            ...     return x[2]
+            >>> psc.load(middle.export(n=4)).preconditions
+            Traceback (most recent call last):
+            pscdsl.CheckError: 1 finding
+
+            error[PSC314]: index 2 is not within axis 0 of size n
+              ┌─ <session[0]>:3:12
+              │
+             3│     return x[2]
+              │            ^^^^ for instance n=1
+              = help: add `assert x.shape[0] >= 3`
+        """
         facts = (fact for program in self._artefact.programs for fact in program.facts.facts)
         return tuple(dict.fromkeys(map(str, facts)))
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The custom calls that it makes: LAPACK's, which jaxlib has for CPUs, and others."""
+        """The custom calls that it makes: LAPACK's, which jaxlib has for CPUs, and others.
+
+        Examples:
+            >>> @psc.kernel
+            ... def root(a: f32["n n"]) -> f32["n n"]:
+            ...     return np.linalg.cholesky(a)
+            >>> psc.load(root.export(n=2, target="cpu")).needs
+            ('lapack_spotrf_ffi',)
+        """
         return tuple(
             dict.fromkeys(call for variant in self.variants for call in variant.module.calls)
         )
@@ -197,7 +285,20 @@ class Loaded(Called[..., Any]):
         return Loaded, (self._artefact, self._types, self._calls)
 
     def text(self, **sizes: int) -> str:
-        """Return the StableHLO at the first exported sizes that agree with the given ones."""
+        """Return the StableHLO at the first exported sizes that agree with the given ones.
+
+        Examples:
+            >>> @psc.kernel
+            ... def doubled(x: f32["n"]) -> f32["n"]:
+            ...     return x + x
+            >>> print(psc.load(doubled.export(n=4)).text())
+            module {
+              func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+                %0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>
+                return %0 : tensor<4xf32>
+              }
+            }
+        """
         try:
             return compilation.text(self.variant(**sizes).module.code)
         except compilation.UnusableModule as problem:
@@ -216,13 +317,29 @@ class Loaded(Called[..., Any]):
 
         It has no derivatives: export those that you need. Records become pytrees: NamedTuples, or
         the classes named when it was loaded. Pass random keys as `jax.random.key_data(key)`.
+
+        Examples:
+            >>> import jax
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> jax.jit(psc.load(norm.export(n=2)).to_jax())(jax.numpy.array([3.0, 4.0]))
+            Array(5., dtype=float32)
         """
         from pscdsl._src.interop.to_jax import loaded_to_jax  # most programs have no jax
 
         return loaded_to_jax(self)
 
     def made_from(self, kernel: Any) -> bool:
-        """Return whether a kernel still has the source and programs that this one is made of."""
+        """Return whether a kernel still has the source and programs that this one is made of.
+
+        Examples:
+            >>> @psc.kernel
+            ... def norm(x: f32["n"]) -> f32:
+            ...     return np.sqrt(np.sum(x * x))
+            >>> psc.load(norm.export(n=2)).made_from(norm)
+            True
+        """
         from pscdsl._src.kernels.exporting import unchanged  # which reads kernels
 
         return unchanged(self._artefact, kernel)

@@ -235,6 +235,14 @@ def compile_all(jobs: Iterable[Job], *, threads: int | None = None) -> list[Comp
 
     Raises:
         CheckError: A kernel has errors. Nothing is compiled then.
+
+    Examples:
+        >>> @psc.kernel
+        ... def norm(x: f32["n"]) -> f32:
+        ...     return np.sqrt(np.sum(x * x))
+        >>> small, large = psc.compile_all([(norm, {"n": 2}), (norm, {"n": 1000})])
+        >>> small(np.array([3, 4], np.float32))
+        pscdsl.Array(5., dtype=float32)
     """
     # Most kernels are compiled one by one.
     from concurrent.futures import ThreadPoolExecutor, as_completed

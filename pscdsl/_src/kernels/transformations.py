@@ -202,6 +202,12 @@ def grad(
         A kernel with the parameters of `fun`. It returns a tree like the argument, or a tuple of
         trees if `argnums` is a sequence; with `has_aux`, `(gradient, aux)`. For a complex argument
         z = x + iy the gradient is df/dx - i df/dy.
+
+    Examples:
+        >>> def loss(w: f64["d"], x: f64["n d"], y: f64["n"]) -> f64:
+        ...     return np.mean((x @ w - y) ** 2)
+        >>> psc.grad(loss)(np.zeros(2), np.eye(2), np.array([1.0, 2.0]))
+        pscdsl.Array([-1., -2.], dtype=float64)
     """
     return _derived(fun, "grad", "derivatives", argnums, has_aux)
 
@@ -213,6 +219,12 @@ def value_and_grad(
     """Return a kernel that computes the value and the gradient of `fun`; see `grad`.
 
     It returns `(value, gradient)`, or with `has_aux` `((value, aux), gradient)`.
+
+    Examples:
+        >>> def loss(w: f64["d"], x: f64["n d"], y: f64["n"]) -> f64:
+        ...     return np.mean((x @ w - y) ** 2)
+        >>> psc.value_and_grad(loss)(np.zeros(2), np.eye(2), np.array([1.0, 2.0]))
+        (pscdsl.Array(2.5, dtype=float64), pscdsl.Array([-1., -2.], dtype=float64))
     """
     return _derived(fun, "value_and_grad", "derivatives", argnums, has_aux)
 
@@ -224,6 +236,13 @@ def jacfwd(
     """Return a kernel that computes the Jacobian of `fun` in forward mode.
 
     Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
+
+    Examples:
+        >>> def polar(p: f64["2"]) -> f64["2"]:
+        ...     return p[0] * np.stack([np.cos(p[1]), np.sin(p[1])])
+        >>> psc.jacfwd(polar)(np.array([2.0, 0.0]))
+        pscdsl.Array([[1., 0.],
+                      [0., 2.]], dtype=float64)
     """
     return _derived(fun, "jacfwd", "derivatives", argnums, has_aux)
 
@@ -235,6 +254,13 @@ def jacrev(
     """Return a kernel that computes the Jacobian of `fun` in reverse mode.
 
     Axes of the result come before axes of the argument. `argnums` and `has_aux` are as in `grad`.
+
+    Examples:
+        >>> def polar(p: f64["2"]) -> f64["2"]:
+        ...     return p[0] * np.stack([np.cos(p[1]), np.sin(p[1])])
+        >>> psc.jacrev(polar)(np.array([2.0, 0.0]))
+        pscdsl.Array([[1., 0.],
+                      [0., 2.]], dtype=float64)
     """
     return _derived(fun, "jacrev", "derivatives", argnums, has_aux)
 
@@ -246,6 +272,13 @@ def hessian(
     """Return a kernel that computes all second derivatives of `fun`, in forward over reverse mode.
 
     `argnums` and `has_aux` are as in `grad`.
+
+    Examples:
+        >>> def loss(w: f64["d"]) -> f64:
+        ...     return np.sum(w**3) + w[0] * w[-1]
+        >>> psc.hessian(loss)(np.array([1.0, 2.0]))
+        pscdsl.Array([[ 6.,  1.],
+                      [ 1., 12.]], dtype=float64)
     """
     return _derived(fun, "hessian", "derivatives", argnums, has_aux)
 
@@ -262,6 +295,13 @@ def vmap(
             for each argument. None shares an argument between all rows, as do defaults.
         out_axes: The batch axis of the results, or a tree of axes.
         axis_size: The size of the batch, if no argument has a batch axis.
+
+    Examples:
+        >>> def line(slope: f64, x: f64["n"]) -> f64["n"]:
+        ...     return slope * x
+        >>> psc.vmap(line, in_axes=(0, None))(np.array([1.0, 2.0]), np.array([1.0, 2.0, 3.0]))
+        pscdsl.Array([[1., 2., 3.],
+                      [2., 4., 6.]], dtype=float64)
     """
     return _derived(fun, "vmap", "traced", in_axes, out_axes, axis_size)
 
@@ -276,6 +316,16 @@ def checkpoint(
         fun: A kernel or function; without it, a decorator is returned.
         policy: What is saved in addition to the arguments: "nothing", the results of matrix
             products and convolutions ("dots"), or "everything".
+
+    Examples:
+        >>> @psc.checkpoint
+        ... def layer(w: f64["d d"], x: f64["d"]) -> f64["d"]:
+        ...     return np.tanh(w @ x)
+        >>> def loss(w: f64["d d"], x: f64["d"]) -> f64:
+        ...     return np.sum(layer(w, layer(w, x)))
+        >>> psc.grad(loss)(np.eye(2), np.array([0.5, 0.0]))
+        pscdsl.Array([[0.6959, 0.    ],
+                      [0.9621, 0.    ]], dtype=float64)
     """
     if fun is None:
         return functools.partial(checkpoint, policy=policy)
@@ -283,5 +333,12 @@ def checkpoint(
 
 
 def stop_gradient(x: R) -> R:
-    """Return the same value, which counts as a constant in derivatives."""
+    """Return the same value, which counts as a constant in derivatives.
+
+    Examples:
+        >>> def loss(x: f64) -> f64:
+        ...     return x * psc.stop_gradient(x)
+        >>> psc.grad(loss)(3.0)
+        pscdsl.Array(3., dtype=float64)
+    """
     return x

@@ -66,6 +66,10 @@ def scan(
 
     Returns:
         The last carry, and the results of all rows, stacked along a leading axis.
+
+    Examples:
+        >>> psc.scan(lambda total, x: (total + x, total + x), 0.0, np.array([1.0, 2.0, 3.0]))
+        (pscdsl.Array(6., dtype=float64), pscdsl.Array([1., 3., 6.], dtype=float64))
     """
     ...
 
@@ -78,6 +82,10 @@ def map(f: Callable[[X, *Ts], Y], xs: X, *more: *Ts) -> Y:  # noqa: A001
 
     Returns:
         The results, stacked along a leading axis.
+
+    Examples:
+        >>> psc.map(lambda row: np.sum(row) / row[0], np.array([[1.0, 2.0], [4.0, 4.0]]))
+        pscdsl.Array([3., 2.], dtype=float64)
     """
     ...
 
@@ -96,6 +104,10 @@ def associative_scan(fn: Callable[[X, X], Y], elems: X, reverse: bool = False, a
 
     Returns:
         A tree like `elems`.
+
+    Examples:
+        >>> psc.associative_scan(lambda x, y: np.maximum(x, y), np.array([3, 1, 4, 1, 5]))
+        pscdsl.Array([3, 3, 4, 4, 5], dtype=int64)
     """
     ...
 
@@ -116,6 +128,10 @@ def map_reduce(
 
     Returns:
         The combined result. Large results of single rows are not all in memory together.
+
+    Examples:
+        >>> psc.map_reduce(lambda x: x * x, lambda x, y: x + y, np.array([1.0, 2.0, 3.0]))
+        pscdsl.Array(14., dtype=float64)
     """
     ...
 
@@ -126,6 +142,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[i32, C], D], init_val:
 
     Returns:
         The last value; `init_val` if there are no steps.
+
+    Examples:
+        >>> psc.fori_loop(0, 10, lambda i, x: (x + 2 / x) / 2, 1.0)
+        pscdsl.Array(1.4142, dtype=float64)
     """
     ...
 
@@ -152,6 +172,10 @@ def while_loop(
 
     Returns:
         The first value for which `cond_fun` does not hold, or the value after `max_steps` steps.
+
+    Examples:
+        >>> psc.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
+        pscdsl.Array(192, dtype=int64)
     """
     ...
 
@@ -166,6 +190,10 @@ def cond(
     """Call `true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`.
 
     Both functions return the same types. Only one of them runs, except in a batch of predicates.
+
+    Examples:
+        >>> psc.cond(True, lambda x: x + 1, lambda x: x - 1, 10)
+        pscdsl.Array(11, dtype=int64)
     """
     ...
 
@@ -175,6 +203,10 @@ def switch(index: Any, branches: Sequence[Callable[[*Ts], Y]], *operands: *Ts) -
     """Call one of several functions: `branches[index](*operands)`.
 
     All branches return the same types. An index out of range is clamped.
+
+    Examples:
+        >>> psc.switch(1, [lambda x: x, lambda x: x * x, lambda x: -x], 5.0)
+        pscdsl.Array(25., dtype=float64)
     """
     ...
 
@@ -198,6 +230,13 @@ def update(
 
     Returns:
         A new array; `x` does not change.
+
+    Examples:
+        >>> x = np.array([1.0, 2.0, 3.0])
+        >>> psc.update(x, 1, 10.0)
+        pscdsl.Array([ 1., 10.,  3.], dtype=float64)
+        >>> psc.update(x, np.array([0, 0, 2]), 1.0, combine="add")
+        pscdsl.Array([3., 2., 4.], dtype=float64)
     """
     ...
 
@@ -210,6 +249,12 @@ def dynamic_slice(x: C, starts: Sequence[Any], sizes: Sequence[int]) -> C:
         x: An array.
         starts: An integer for each axis. They are clamped so that the part lies inside `x`.
         sizes: The size of the part along each axis, known at check time.
+
+    Examples:
+        >>> psc.dynamic_slice(np.arange(6), [2], [3])
+        pscdsl.Array([2, 3, 4], dtype=int64)
+        >>> psc.dynamic_slice(np.arange(6), [5], [3])
+        pscdsl.Array([3, 4, 5], dtype=int64)
     """
     ...
 
@@ -222,19 +267,33 @@ def dynamic_update(x: C, update: Any, starts: Sequence[Any]) -> C:
         x: An array.
         update: An array with as many axes, no larger than `x`.
         starts: An integer for each axis. They are clamped so that `update` lies inside `x`.
+
+    Examples:
+        >>> psc.dynamic_update(np.zeros(5), np.array([1.0, 2.0]), [3])
+        pscdsl.Array([0., 0., 0., 1., 2.], dtype=float64)
     """
     ...
 
 
 @as_in_kernels
 def complex(x: Any, y: Any) -> c64:  # noqa: A001
-    """Return complex numbers with the given real and imaginary parts, which have the same dtype."""
+    """Return complex numbers with the given real and imaginary parts, which have the same dtype.
+
+    Examples:
+        >>> psc.complex(np.array([1.0, 2.0]), np.array([0.0, -1.0]))
+        pscdsl.Array([1.+0.j, 2.-1.j], dtype=complex128)
+    """
     ...
 
 
 @as_in_kernels
 def top_k(x: C, k: int, *, axis: int = -1) -> tuple[C, i32]:
-    """Return the k largest elements along an axis, in descending order, and their indices."""
+    """Return the k largest elements along an axis, in descending order, and their indices.
+
+    Examples:
+        >>> psc.top_k(np.array([3.0, 9.0, 5.0]), 2)
+        (pscdsl.Array([9., 5.], dtype=float64), pscdsl.Array([1, 2], dtype=int32))
+    """
     ...
 
 
@@ -259,6 +318,13 @@ def triangular_solve(
 
     Returns:
         The solution x.
+
+    Examples:
+        >>> a = np.array([[2.0, 0.0], [1.0, 4.0]])
+        >>> psc.triangular_solve(a, np.array([2.0, 9.0]), lower=True)
+        pscdsl.Array([1., 2.], dtype=float64)
+        >>> psc.triangular_solve(a, np.array([2.0, 8.0]), lower=True, transpose=True)
+        pscdsl.Array([0., 2.], dtype=float64)
     """
     ...
 
@@ -285,6 +351,13 @@ def conv(
 
     Returns:
         An array of shape [batch, outputs, *spatial].
+
+    Examples:
+        >>> x = np.array([[[1.0, 2.0, 4.0, 8.0]]])
+        >>> psc.conv(x, np.array([[[1.0, -1.0]]]))
+        pscdsl.Array([[[-1., -2., -4.]]], dtype=float64)
+        >>> psc.conv(x, np.array([[[1.0, 1.0, 1.0]]]), padding="same", strides=2)
+        pscdsl.Array([[[ 7., 12.]]], dtype=float64)
     """
     ...
 
@@ -301,6 +374,11 @@ def conv_transpose(
     """Convolve `x` with `strides - 1` zeros inserted between its elements; see `conv`.
 
     With strides above 1 the result is larger than `x`.
+
+    Examples:
+        >>> x = np.array([[[1.0, 2.0]]])
+        >>> psc.conv_transpose(x, np.array([[[1.0, 1.0]]]), strides=2, padding=[(1, 1)])
+        pscdsl.Array([[[1., 1., 2., 2.]]], dtype=float64)
     """
     ...
 
@@ -318,6 +396,12 @@ def max_pool(
         padding: "valid" for none; "same" for as many results as elements, divided by the stride and
             rounded up; or a pair of sizes for each spatial axis.
         dilation: The distance of the elements of a window, for all spatial axes or for each.
+
+    Examples:
+        >>> psc.max_pool(np.array([[[1.0, 5.0, 2.0, 3.0]]]), 2)
+        pscdsl.Array([[[5., 3.]]], dtype=float64)
+        >>> psc.max_pool(np.array([[[1.0, 5.0, 2.0, 3.0]]]), 2, strides=1)
+        pscdsl.Array([[[5., 5., 3.]]], dtype=float64)
     """
     ...
 
@@ -334,6 +418,10 @@ def avg_pool(
     """Return the mean of each window over the spatial axes of `x`; see `max_pool`.
 
     Padding does not count, unless `count_padding` is set.
+
+    Examples:
+        >>> psc.avg_pool(np.array([[[1.0, 5.0, 2.0, 3.0]]]), 2)
+        pscdsl.Array([[[3. , 2.5]]], dtype=float64)
     """
     ...
 
@@ -356,19 +444,43 @@ def reduce_window(
         strides: A step for all of these axes, or one for each.
         padding: As in `max_pool`.
         dilation: The distance of the elements of a window, for all of these axes or for each.
+
+    Examples:
+        >>> psc.reduce_window(np.arange(6.0), "sum", 3)
+        pscdsl.Array([ 3.,  6.,  9., 12.], dtype=float64)
+        >>> psc.reduce_window(np.arange(6.0), "max", 2, strides=2)
+        pscdsl.Array([1., 3., 5.], dtype=float64)
     """
     ...
 
 
 @declared
 def reveal_type(value: C) -> C:
-    """Report the type of an expression as a note of `pscdsl check`; return the value."""
+    """Report the type of an expression as a note of `pscdsl check`; return the value.
+
+    Examples:
+        >>> @psc.kernel
+        ... def scaled(x: f32["n d"]) -> f32["n d"]:
+        ...     return x / psc.reveal_type(np.sum(x, axis=1, keepdims=True))
+        >>> scaled(np.ones((1, 2), np.float32))
+        pscdsl.Array([[0.5, 0.5]], dtype=float32)
+    """
     return value
 
 
 @declared
 def scope(name: str) -> AbstractContextManager[None]:
-    """Name a part of a kernel, the body of a `with` block. Outside kernels it has no effect."""
+    """Name a part of a kernel, the body of a `with` block. Outside kernels it has no effect.
+
+    Examples:
+        >>> @psc.kernel
+        ... def norm(x: f32["n"]) -> f32:
+        ...     with psc.scope("squares"):
+        ...         total = np.sum(x * x)
+        ...     return np.sqrt(total)
+        >>> norm(np.array([3, 4], np.float32))
+        pscdsl.Array(5., dtype=float32)
+    """
     return nullcontext()
 
 
@@ -422,6 +534,14 @@ def custom_linear_solve(
         symmetric: Whether `matvec` is its own transpose.
         has_aux: Whether `solve` returns `(x, aux)`; then this function does, too. `aux` has no
             derivative.
+
+    Examples:
+        >>> def solve(matvec, b):
+        ...     return b / matvec(np.ones_like(b))
+        >>> def scaled(a: f64, b: f64["n"]) -> f64["n"]:
+        ...     return psc.custom_linear_solve(lambda x: a * x, b, solve, symmetric=True)
+        >>> psc.jvp(scaled, (2.0, np.array([6.0])), (1.0, np.array([0.0])))
+        (pscdsl.Array([3.], dtype=float64), pscdsl.Array([-1.5], dtype=float64))
     """
     ...
 
@@ -462,5 +582,13 @@ def custom_root(
         tangent_solve: A function that solves `g(x) = y`, where `g` is the linearization of `f` at
             the root: `lambda g, y: y / g(1.0)` for a number.
         has_aux: Whether `solve` returns `(x, aux)`; then this function does, too.
+
+    Examples:
+        >>> def newton(f, x):
+        ...     return psc.fori_loop(0, 20, lambda i, x: x - f(x) / psc.grad(f)(x), x)
+        >>> def root(a: f64) -> f64:
+        ...     return psc.custom_root(lambda x: x * x - a, 1.0, newton, lambda g, y: y / g(1.0))
+        >>> root(4.0), psc.grad(root)(4.0)
+        (pscdsl.Array(2., dtype=float64), pscdsl.Array(0.25, dtype=float64))
     """
     ...

@@ -181,6 +181,10 @@ def stand_in(value: Any) -> Any:
     """Return an array of zeros of the type `f32["128 64"]` that occupies no memory.
 
     It is an example argument for `compile_all` and `export`. Other values are returned unchanged.
+
+    Examples:
+        >>> psc.stand_in(f32["100000 100000"]).shape
+        (100000, 100000)
     """
     if not isinstance(value, ElementType):
         return value

@@ -107,6 +107,16 @@ class Record:
     parameters, and `Layer["d h"]` applies them. One parameter may be a group of any number of
     sizes, `dims="o i *window"`: `Window["8 3 5 5"]`. `class Moments(psc.Record, Generic[T])`
     declares type parameters, and `Moments[Layer]` applies them.
+
+    Examples:
+        >>> class Line(psc.Record):
+        ...     slope: f64
+        ...     offset: f64
+        >>> @psc.kernel
+        ... def at(line: Line, x: f64["n"]) -> f64["n"]:
+        ...     return line.slope * x + line.offset
+        >>> at(Line(slope=2.0, offset=1.0), np.array([0.0, 1.0]))
+        pscdsl.Array([1., 3.], dtype=float64)
     """
 
     __dims__: ClassVar[tuple[str, ...]] = ()
@@ -126,5 +136,13 @@ class Record:
     _repr_html_ = html_method("records")
 
     def replace(self, **changes: Any) -> Self:
-        """Return the record with some fields changed."""
+        """Return the record with some fields changed.
+
+        Examples:
+            >>> class Line(psc.Record):
+            ...     slope: f64
+            ...     offset: f64
+            >>> Line(slope=2.0, offset=1.0).replace(offset=5.0)
+            Line(slope=2.0, offset=5.0)
+        """
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]

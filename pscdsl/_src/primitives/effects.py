@@ -221,7 +221,15 @@ class ValueRecord(Effect, name="record"):
 
 
 class CheckFailed(UsersError, AssertionError):
-    """A condition of `psc.check` is false, or a check that was switched on failed."""
+    """A condition of `psc.check` is false, or a check that was switched on failed.
+
+    Examples:
+        >>> try:
+        ...     psc.check(np.array(-1.0) >= 0, "negative")
+        ... except psc.CheckFailed as error:
+        ...     print(error)
+        negative
+    """
 
     __module__ = "pscdsl"
 

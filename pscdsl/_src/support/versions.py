@@ -35,6 +35,10 @@ class UntriedVersionWarning(UserWarning):
 
     The environment variable `PYTHONWARNINGS="ignore:pscdsl is tested with"` does the same.  After
     the import, `category=psc.UntriedVersionWarning` can be used for the warning about jaxlib.
+
+    Examples:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore", psc.UntriedVersionWarning)
     """
 
     __module__ = "pscdsl"

@@ -23,14 +23,28 @@ PLATFORMS: Final = ("cpu", "cuda", "tpu")
 
 
 class UnsupportedDeviceError(UsersError):
-    """A device that is unsupported, not on this machine, or lacks its plugin."""
+    """A device that is unsupported, not on this machine, or lacks its plugin.
+
+    Examples:
+        >>> try:
+        ...     psc.devices("tpu")
+        ... except psc.UnsupportedDeviceError:
+        ...     print("no TPU")
+        no TPU
+    """
 
     __module__ = "pscdsl"
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device of a platform, by its number among those of this machine."""
+    """One device of a platform, by its number among those of this machine.
+
+    Examples:
+        >>> device = psc.Device("cuda", 1)
+        >>> print(device)
+        cuda:1
+    """
 
     platform: str = "cpu"
     """The name that XLA has for the platform."""

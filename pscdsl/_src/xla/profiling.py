@@ -79,13 +79,17 @@ def profile(path: str | Path) -> Generator[Profile]:
         The profile, filled when the block ends: `.seconds` and `.calls` by line, and `.table()`.
 
     Examples:
-        >>> with psc.profile("trace") as found:  # doctest: +SKIP
-        ...     step(x).block_until_ready()
-        >>> print(found.table(most=3))  # doctest: +SKIP
+        >>> @psc.kernel
+        ... def gram(x: f32["n n"]) -> f32["n n"]:
+        ...     return x @ x.T
+        >>> x = np.ones((500, 500), np.float32)
+        >>> gram(x).shape
+        (500, 500)
+        >>> with psc.profile("trace") as found:
+        ...     y = gram(x).block_until_ready()
+        >>> print(found.table(most=1))
                 ms      %         MB     runs  line
-             7.670   71.2      3.840        3  model.py:6  y = x @ x
-             2.410   22.4     24.020       18  model.py:9  w = np.sort(z, axis=0)
-             0.690    6.4      5.760        3  model.py:10  return w + y
+        …  100.0      2.000        1  <session[0]>:3  return x @ x.T
     """
     found = Profile(Path(path))
     session = boot.untyped("_profiler").ProfilerSession()

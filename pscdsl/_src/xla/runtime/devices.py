@@ -576,6 +576,10 @@ def from_dlpack(exporter: Any, *, copy: bool | None = None) -> Any:
 
     Raises:
         BufferError: The memory cannot be shared and `copy` is False, or it is not host memory.
+
+    Examples:
+        >>> psc.from_dlpack(np.array([1.0, 2.0]))
+        pscdsl.Array([1., 2.], dtype=float64)
     """
     if type(exporter) is boot.ArrayImpl and not copy:
         return exporter
