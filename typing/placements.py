@@ -46,31 +46,60 @@ class Placement:
         Raises:
             ValueError: A word has no size or no mesh axis where one has to be, or a mesh axis is
                 used more than once.
+
+        Examples:
+            >>> psc.Placement.parse("n@data d")
+            Placement(axes=(('data',), ()))
         """
         return cls(tuple([_axes_of(word, text) for word in text.split()]))
 
     @classmethod
     def whole(cls, rank: int) -> Placement:
-        """Return the placement that has an array of so many axes whole on every device."""
+        """Return the placement that has an array of so many axes whole on every device.
+
+        Examples:
+            >>> psc.Placement.whole(2)
+            Placement(axes=((), ()))
+        """
         return cls(((),) * rank)
 
     @property
     def rank(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        Examples:
+            >>> psc.Placement.parse("n@data d").rank
+            2
+        """
         return len(self.axes)
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The mesh axes along which something is cut, in the order of the array's axes."""
+        """The mesh axes along which something is cut, in the order of the array's axes.
+
+        Examples:
+            >>> psc.Placement.parse("n@data d@model").used
+            ('data', 'model')
+        """
         return tuple([name for names in self.axes for name in names])
 
     @property
     def is_whole(self) -> bool:
-        """True if every device has the whole array."""
+        """True if every device has the whole array.
+
+        Examples:
+            >>> psc.Placement.parse("n@data d").is_whole, psc.Placement.whole(2).is_whole
+            (False, True)
+        """
         return not self.used
 
     def cuts(self, mesh: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the number of pieces along each axis, for a mesh of these sizes."""
+        """Return the number of pieces along each axis, for a mesh of these sizes.
+
+        Examples:
+            >>> psc.Placement.parse("n@data d").cuts({"data": 4, "model": 2})
+            (4, 1)
+        """
         return tuple([prod([mesh[name] for name in names]) for names in self.axes])
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 class PlacementError(UsersError, ValueError):
-    """An array does not fit the mesh, or does not lie where it is wanted."""
+    """An array does not fit the mesh, or does not lie where it is wanted.
+
+    Examples:
+        >>> psc.Mesh(data=1).put(np.ones(4), "n@model")
+        Traceback (most recent call last):
+        pscdsl.PlacementError: the placement `_@model` names the mesh axis `model`…
+    """
 
     __module__ = "pscdsl"
 
@@ -35,7 +41,13 @@ _entered: Final[ContextVar[tuple[Mesh, ...]]] = ContextVar("entered", default=()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shard:
-    """A piece of an array, on one device."""
+    """A piece of an array, on one device.
+
+    Examples:
+        >>> [piece] = psc.Mesh(data=1).put(np.ones((4, 2)), "n@data d").shards
+        >>> piece.index, piece.data.shape
+        ((slice(0, 4, None), slice(0, 2, None)), (4, 2))
+    """
 
     device: Device
     index: tuple[slice, ...]
@@ -96,17 +108,32 @@ class Mesh:
 
     @property
     def axes(self) -> Mapping[str, int]:
-        """The size of each axis by name, in order."""
+        """The size of each axis by name, in order.
+
+        Examples:
+            >>> dict(psc.Mesh(data=1, model=1).axes)
+            {'data': 1, 'model': 1}
+        """
         return self._axes
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """The devices in order: the last axis varies fastest."""
+        """The devices in order: the last axis varies fastest.
+
+        Examples:
+            >>> psc.Mesh(data=1).devices
+            (Device(platform='cpu', number=0),)
+        """
         return self._devices
 
     @property
     def size(self) -> int:
-        """The number of devices."""
+        """The number of devices.
+
+        Examples:
+            >>> psc.Mesh(data=1, model=1).size
+            1
+        """
         return len(self._devices)
 
     @property
