@@ -67,7 +67,7 @@ def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:
     if calls:
         raise NotStorable(f"it calls {', '.join(calls)}, which may be elsewhere in another process")
     decided = _conditions(wanted, compiler.options(module))
-    return digest("module", *decided, _strip_places(module))
+    return digest("module", *decided, without_places(module))
 
 
 def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str | bytes, ...]:
@@ -81,7 +81,8 @@ def _conditions(wanted: Specialisation, chosen: Mapping[str, Any]) -> tuple[str 
     return (*disk.backend(device), defaults, options, donated, f"without {forms}")
 
 
-def _strip_places(module: Any) -> bytes:
+def without_places(module: Any) -> bytes:
+    """Return the bytecode of a module without the places in the source."""
     passes = boot.untyped("mlir.passmanager").PassManager
     with c.context():
         copy = module.operation.clone()
