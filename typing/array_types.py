@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar, cast
+
+import pyrsistent
 
 from pscdsl.typing.dims import Dim, Size, names, substitute
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.static_values import exact
+
+T = TypeVar("T")
 
 # The type of one array: a dtype and a shape of symbolic sizes.
 
@@ -108,11 +112,144 @@ class RecordName:
     """The index among the classes of this name that a process has loaded."""
 
 
+class ContainerType:
+    """The type of a value with parts."""
+
+    __slots__ = ()
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        """The types of the parts, in the order of their leaves."""
+        raise NotImplementedError
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The text that selects each part: `.w`, `[0]`, `['key']`."""
+        raise NotImplementedError
+
+    @property
+    def noun(self) -> str:
+        """Its kind in words."""
+        raise NotImplementedError
+
+    def with_parts(self, parts: Iterable[Type]) -> Type:
+        """Return the type of a container of the same kind, with the same keys, of other parts."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class TupleType:
-    """A tuple of known length."""
+class RecordType(ContainerType):
+    """A record: NamedTuple, frozen dataclass, `psc.Record` or PRecord."""
+
+    record: RecordName
+    fields: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{name}: {each}" for name, each in self.fields)
+        return f"{self.record.name}({inner})"
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        return tuple([part for _, part in self.fields])
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple([f".{name}" for name, _ in self.fields])
+
+    @property
+    def noun(self) -> str:
+        return f"a `{self.record.name}`"
+
+    def with_parts(self, parts: Iterable[Type]) -> RecordType:
+        named = zip(self.fields, parts, strict=True)
+        return RecordType(self.record, tuple([(name, part) for (name, _), part in named]))
+
+
+class StandardContainerType(ContainerType):
+    """The base of the kinds of containers that no class of the user declares.
+
+    Each is declared by its class, in `CONTAINER_KINDS`: the rest of the package asks it.
+    """
+
+    __slots__ = ()
+
+    form: ClassVar[str]
+    """Its name in words and in files."""
+    names: ClassVar[tuple[str, ...]]
+    """The qualified names of the class in annotations."""
+    annotation: ClassVar[str]
+    """The annotation for any number of items of one type."""
+    python: ClassVar[type[Any]]
+    """The class of its values outside of kernels."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys with which `made` makes a value of this type."""
+        return ()
+
+    @classmethod
+    def holds(cls, value: object) -> bool:
+        """Return whether an object is such a container."""
+        return type(value) is cls.python
+
+    @classmethod
+    def apart(cls, value: Any) -> tuple[Sequence[Any], tuple[Any, ...]]:
+        """Return the parts of an object in the order of leaves, and the keys for `made`."""
+        raise NotImplementedError
+
+    @classmethod
+    def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+        """Return an object of these parts."""
+        raise NotImplementedError
+
+    @classmethod
+    def of(cls, keys: tuple[str, ...], parts: Iterable[Type]) -> StandardContainerType:
+        """Return the type of an object of these parts."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceType(StandardContainerType):
+    """The base of the types of sequences of known length."""
 
     items: tuple[Type, ...]
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        return self.items
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple([f"[{index}]" for index in range(len(self.items))])
+
+    @property
+    def noun(self) -> str:
+        return f"a {self.form} of {len(self.items)}"
+
+    def with_parts(self, parts: Iterable[Type]) -> Self:
+        return type(self)(tuple(parts))
+
+    @classmethod
+    def apart(cls, value: Any) -> tuple[Sequence[Any], tuple[Any, ...]]:
+        return value, ()
+
+    @classmethod
+    def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+        return cls.python(parts)
+
+    @classmethod
+    def of(cls, keys: tuple[str, ...], parts: Iterable[Type]) -> Self:
+        return cls(tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType(SequenceType):
+    """A tuple of known length."""
+
+    form = "tuple"
+    names = ("builtins.tuple", "typing.Tuple")
+    annotation = "tuple[{}, ...]"
+    python: ClassVar[type[Any]] = tuple
 
     def __str__(self) -> str:
         inner = ", ".join(map(str, self.items))
@@ -123,30 +260,90 @@ class TupleType:
 class ListType(TupleType):
     """A list of known length."""
 
+    form = "list"
+    names = ("builtins.list", "typing.List")
+    annotation = "list[{}]"
+    python: ClassVar[type[Any]] = list
+
     def __str__(self) -> str:
         return f"[{', '.join(map(str, self.items))}]"
 
 
 @dataclass(frozen=True, slots=True)
-class RecordType:
-    """A record: NamedTuple, frozen dataclass, `psc.Record` or PRecord."""
+class VectorType(SequenceType):
+    """A pyrsistent vector."""
 
-    record: RecordName
-    fields: tuple[tuple[str, Type], ...]
+    form = "vector"
+    names = ("pyrsistent.PVector", "pyrsistent.typing.PVector")
+    annotation = "PVector[{}]"
+    python: ClassVar[type[Any]] = cast("Any", pyrsistent.pvector()).__class__
 
-    def __str__(self) -> str:
-        inner = ", ".join(f"{name}: {each}" for name, each in self.fields)
-        return f"{self.record.name}({inner})"
+    __str__ = ListType.__str__
+
+    @classmethod
+    def holds(cls, value: object) -> bool:
+        return isinstance(value, pyrsistent.PVector)
+
+    @classmethod
+    def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+        return pyrsistent.pvector(parts)
 
 
 @dataclass(frozen=True, slots=True)
-class MapType:
+class MapType(StandardContainerType):
     """A pyrsistent map with string keys, in the order of the keys."""
 
     items: tuple[tuple[str, Type], ...]
 
+    form = "map"
+    names = ("pyrsistent.PMap", "pyrsistent.typing.PMap")
+    annotation = "PMap[str, {}]"
+    python: ClassVar[type[Any]] = cast("Any", pyrsistent.pmap()).__class__
+
     def __str__(self) -> str:
         return "{" + ", ".join(f"{key}: {each}" for key, each in self.items) + "}"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple([key for key, _ in self.items])
+
+    @property
+    def parts(self) -> tuple[Type, ...]:
+        return tuple([part for _, part in self.items])
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple([self.step(key) for key, _ in self.items])
+
+    @property
+    def noun(self) -> str:
+        return f"a {self.form}"
+
+    def with_parts(self, parts: Iterable[Type]) -> Self:
+        keyed = zip(self.items, parts, strict=True)
+        return replace(self, items=tuple([(key, part) for (key, _), part in keyed]))
+
+    @staticmethod
+    def step(key: str) -> str:
+        """Return the text that selects an item."""
+        return f"[{key!r}]"
+
+    @classmethod
+    def holds(cls, value: object) -> bool:
+        return isinstance(value, pyrsistent.PMap) and not isinstance(value, pyrsistent.PRecord)
+
+    @classmethod
+    def apart(cls, value: Any) -> tuple[Sequence[Any], tuple[Any, ...]]:
+        keys = tuple(sorted(value))
+        return [value[key] for key in keys], keys
+
+    @classmethod
+    def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+        return pyrsistent.pmap(dict(zip(keys, parts, strict=True)))
+
+    @classmethod
+    def of(cls, keys: tuple[str, ...], parts: Iterable[Type]) -> MapType:
+        return cls(tuple(zip(map(str, keys), parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,20 +353,66 @@ class DictType(MapType):
     order: tuple[str, ...] = ()
     """The keys in the order that the dict itself has; none where that is of no matter."""
 
+    form = "dict"
+    names = ("builtins.dict", "typing.Dict")
+    annotation = "dict[str, {}]"
+    python: ClassVar[type[Any]] = dict
+
     def __str__(self) -> str:
         items = dict(self.items)
-        keys = self.order or tuple(items)
-        return "{" + ", ".join(f"{key!r}: {items[key]}" for key in keys) + "}"
+        return "{" + ", ".join(f"{key!r}: {items[key]}" for key in self.keys) + "}"
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self.order or tuple([key for key, _ in self.items])
+
+    @staticmethod
+    def step(key: str) -> str:
+        return f"[{json.dumps(key, ensure_ascii=False)}]"
+
+    @classmethod
+    def holds(cls, value: object) -> bool:
+        return type(value) is dict
+
+    @classmethod
+    def apart(cls, value: Any) -> tuple[Sequence[Any], tuple[Any, ...]]:
+        return [value[key] for key in _sorted(value)], tuple(value)
+
+    @classmethod
+    def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+        found = dict(zip(_sorted(keys), parts, strict=True))
+        return {key: found[key] for key in keys}
+
+    @classmethod
+    def of(cls, keys: tuple[str, ...], parts: Iterable[Type]) -> DictType:
+        return cls(tuple(zip(sorted(keys), parts, strict=True)), keys)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorType:
-    """A pyrsistent vector."""
+def _sorted(keys: Iterable[Any]) -> Iterable[Any]:
+    try:
+        return sorted(keys)
+    except TypeError:  # jaxlib's own way stops here; who takes no such dicts, says so
+        return keys
 
-    items: tuple[Type, ...]
 
-    def __str__(self) -> str:
-        return f"[{', '.join(map(str, self.items))}]"
+ContainerKind: TypeAlias = type[SequenceType] | type[MapType]
+CONTAINER_KINDS: Final[tuple[ContainerKind, ...]] = (
+    TupleType,
+    ListType,
+    DictType,
+    MapType,
+    VectorType,
+)
+
+
+def container_kind(value: object) -> ContainerKind | None:
+    """Return the kind of a container; None for anything else."""
+    return next((kind for kind in CONTAINER_KINDS if kind.holds(value)), None)
+
+
+def container_kind_named(name: str) -> ContainerKind | None:
+    """Return the kind of container that a name means in an annotation; None if it means none."""
+    return next((kind for kind in CONTAINER_KINDS if name in kind.names), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,53 +459,35 @@ def static_text(value: object) -> str:
 
 _LONGEST: Final = 200
 
-Type: TypeAlias = ArrayType | TupleType | RecordType | MapType | VectorType | NoneType | StaticType
+Type: TypeAlias = ArrayType | SequenceType | RecordType | MapType | NoneType | StaticType
 
 NONE: Final = NoneType()
 
 
 def type_parts(tree: Type) -> tuple[Type, ...]:
     """Return the trees that a tree consists of."""
-    if isinstance(tree, TupleType | VectorType):
-        return tree.items
-    if isinstance(tree, RecordType):
-        return tuple([part for _, part in tree.fields])
-    return tuple([part for _, part in tree.items]) if isinstance(tree, MapType) else ()
+    return tree.parts if isinstance(tree, ContainerType) else ()
 
 
 def with_type_parts(tree: Type, parts: Iterable[Type]) -> Type:
     """Return a tree of the same kind, with the same keys, of other parts."""
-    if isinstance(tree, TupleType | VectorType):
-        return type(tree)(tuple(parts))
-    if isinstance(tree, RecordType):
-        named = zip(tree.fields, parts, strict=True)
-        return RecordType(tree.record, tuple([(name, part) for (name, _), part in named]))
-    if isinstance(tree, MapType):
-        keyed = zip(tree.items, parts, strict=True)
-        items = tuple([(key, part) for (key, _), part in keyed])
-        return DictType(items, tree.order) if isinstance(tree, DictType) else MapType(items)
-    return tree
+    return tree.with_parts(parts) if isinstance(tree, ContainerType) else tree
 
 
-def steps(tree: Type) -> tuple[str, ...]:
-    """Return the text that selects each part of a tree: `.w`, `[0]`, `['key']`."""
-    if isinstance(tree, TupleType | VectorType):
-        return tuple([f"[{index}]" for index in range(len(tree.items))])
-    if isinstance(tree, RecordType):
-        return tuple([f".{name}" for name, _ in tree.fields])
-    if isinstance(tree, DictType):
-        return tuple([key_step(key) for key, _ in tree.items])
-    return tuple([f"[{key!r}]" for key, _ in tree.items]) if isinstance(tree, MapType) else ()
+def built(tree: Type, leaves: Iterator[T], made: Callable[[ContainerType, list[Any]], Any]) -> Any:
+    """Return a value of a type with these leaves; `made` makes containers of their parts."""
+    if isinstance(tree, ContainerType):
+        return made(tree, [built(part, leaves, made) for part in tree.parts])
+    if isinstance(tree, ArrayType):
+        return next(leaves)
+    return tree.value if isinstance(tree, StaticType) else None
 
 
 def children(tree: Type) -> tuple[tuple[str, Type], ...]:
     """Return the parts of a tree, each with the text that selects it."""
-    return tuple(zip(steps(tree), type_parts(tree), strict=True))
-
-
-def key_step(key: str) -> str:
-    """Return the text that selects an item of a dict: `["w"]`."""
-    return f"[{json.dumps(key, ensure_ascii=False)}]"
+    return (
+        tuple(zip(tree.steps, tree.parts, strict=True)) if isinstance(tree, ContainerType) else ()
+    )
 
 
 def in_order_of(tree: Type, like: Type) -> Type:

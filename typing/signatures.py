@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count
 from math import prod
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from pscdsl.typing.array_types import (
     NONE,
@@ -18,12 +18,11 @@ from pscdsl.typing.array_types import (
     MapType,
     RecordName,
     RecordType,
+    SequenceType,
     StaticType,
     TupleType,
     Type,
-    VectorType,
     children,
-    key_step,
     map_leaves,
     static_text,
 )
@@ -243,11 +242,11 @@ class TupleSpec:
     """`tuple[A, B]`, and the items of a list of known length."""
 
     items: tuple[Spec, ...]
-    listed: bool = False
+    kind: type[TupleType] = TupleType
 
     def __str__(self) -> str:
         items = ", ".join(map(str, self.items))
-        return f"[{items}]" if self.listed else f"tuple[{items}]"
+        return f"[{items}]" if self.kind is ListType else f"tuple[{items}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +254,10 @@ class RepeatedSpec:
     """`tuple[A, ...]`, `list[A]`, `PVector[A]`: any number of items of one type."""
 
     item: Spec
-    vector: bool = False
-    listed: bool = False
+    kind: type[SequenceType] = TupleType
 
     def __str__(self) -> str:
-        if self.listed:
-            return f"list[{self.item}]"
-        return f"PVector[{self.item}]" if self.vector else f"tuple[{self.item}, ...]"
+        return self.kind.annotation.format(self.item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +284,10 @@ class MapSpec:
     """`PMap[str, A]`, `dict[str, A]`: the keys come from the argument, every value fits A."""
 
     item: Spec
-    plain: bool = False
-    """Whether it is a dict."""
+    kind: type[MapType] = MapType
 
     def __str__(self) -> str:
-        return f"{'dict' if self.plain else 'PMap'}[str, {self.item}]"
+        return self.kind.annotation.format(self.item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +301,8 @@ class DictSpec:
     """The specifications of its type variables, as in the items."""
     spelled: bool = field(default=False, compare=False)
     """Whether the items differ from those that the class declares, and are shown."""
+
+    kind: ClassVar = DictType
 
     def __str__(self) -> str:
         if self.spelled or not self.name:
@@ -429,8 +426,17 @@ def spec_steps(spec: Spec) -> Sequence[str]:
     if isinstance(spec, RecordSpec):
         return [f".{name}" for name, _ in spec.fields]
     if isinstance(spec, DictSpec):
-        return [key_step(key) for key in spec.keys()]
+        return [DictType.step(key) for key in spec.keys()]
     return ("",) if isinstance(spec, OptionalSpec) else ("[…]",)
+
+
+def part_at(spec: Spec | None, step: str) -> Spec | None:
+    """Return the specification of the part that a text selects; None where there is none."""
+    if isinstance(spec, RepeatedSpec | MapSpec):
+        return spec.item
+    if isinstance(spec, TupleSpec | RecordSpec | DictSpec):
+        return dict(zip(spec_steps(spec), spec_parts(spec), strict=True)).get(step)
+    return spec if isinstance(spec, TreeSpec) else None
 
 
 def walk_paths(spec: Spec, where: str) -> Iterator[tuple[str, Spec]]:
@@ -825,27 +831,17 @@ class Instantiation:
         if isinstance(spec, ArraySpec):
             return self.array(spec, like if isinstance(like, ArrayType) else None)
         if isinstance(spec, TupleSpec):
-            found = tuple(inside(e, f"[{i}]", i) for i, e in enumerate(spec.items))
-            return ListType(found) if spec.listed else TupleType(found)
+            return spec.kind(tuple(inside(e, f"[{i}]", i) for i, e in enumerate(spec.items)))
         if isinstance(spec, RepeatedSpec):
             length = chosen(self.lengths, where, len(parts))
-            items = tuple(inside(spec.item, f"[{i}]", i) for i in range(length))
-            if spec.listed:
-                return ListType(items)
-            return VectorType(items) if spec.vector else TupleType(items)
+            return spec.kind(tuple(inside(spec.item, f"[{i}]", i) for i in range(length)))
         if isinstance(spec, RecordSpec):
             fields = enumerate(spec.fields)
             return RecordType(
                 spec.record, tuple((n, inside(each, f".{n}", i)) for i, (n, each) in fields)
             )
-        if isinstance(spec, MapSpec):
-            if spec.plain:
-                return self._dict(spec, where, like)
-            known_keys = tuple(k for k, _ in like.items) if isinstance(like, MapType) else ()
-            keys = enumerate(self.keys.get(where, known_keys))
-            return MapType(tuple((k, inside(spec.item, f"[{k!r}]", i)) for i, k in keys))
-        if isinstance(spec, DictSpec):
-            return self._dict(spec, where, like)
+        if isinstance(spec, MapSpec | DictSpec):
+            return self._map(spec, where, like)
         if isinstance(spec, StaticSpec):
             known = chosen(self.statics, where, like)
             return known if isinstance(known, StaticType) else StaticType(None)
@@ -858,21 +854,21 @@ class Instantiation:
             return map_leaves(tree, lambda leaf: ArrayType(leaf.dtype, (*batch, *leaf.shape)))
         return NONE
 
-    def _dict(self, spec: DictSpec | MapSpec, where: str, like: Type | None) -> DictType:
-        """Return the exact type of a dict, with the keys, or their order, of the argument."""
-        there = dict(like.items) if isinstance(like, DictType) else {}
-        found = like.order if isinstance(like, DictType) else ()
+    def _map(self, spec: DictSpec | MapSpec, where: str, like: Type | None) -> MapType:
+        """Return the exact type of a map, with the keys, or their order, of the argument."""
+        there = dict(like.items) if isinstance(like, spec.kind) else {}
+        found = like.keys if isinstance(like, spec.kind) else ()
         if isinstance(spec, DictSpec):
             declared = dict(spec.items)
             order = self.keys.get(where, found if {*found} == declared.keys() else spec.keys())
         else:
-            order = self.keys.get(where, found or tuple(there))
+            order = self.keys.get(where, found)
             declared = dict.fromkeys(sorted(order), spec.item)
-        items = [
-            (key, self.type_of(each, where + key_step(key), there.get(key)))
+        types = {
+            key: self.type_of(each, where + spec.kind.step(key), there.get(key))
             for key, each in declared.items()
-        ]
-        return DictType(tuple(sorted(items, key=lambda item: item[0])), order)
+        }
+        return spec.kind.of(order, [types[key] for key in sorted(types)])
 
     def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:
         """Return the exact type of an array."""

@@ -11,15 +11,14 @@ from typing import Final, cast
 from pscdsl.typing.array_types import (
     ArrayType,
     DictType,
-    ListType,
     MapType,
     NoneType,
     RecordType,
+    SequenceType,
     Shape,
     StaticType,
     TupleType,
     Type,
-    VectorType,
     children,
     map_leaves,
     paths,
@@ -224,11 +223,10 @@ class _Matching:
     def fits(self, spec: Spec, given: Type, where: str) -> bool:
         """Return whether a container has the declared kind; note its length or keys."""
         match spec:
-            case TupleSpec() if isinstance(given, ListType if spec.listed else TupleType):
+            case TupleSpec() if isinstance(given, spec.kind):
                 return len(spec.items) == len(given.items)
             case RepeatedSpec():
-                wanted = ListType if spec.listed else VectorType if spec.vector else TupleType
-                if not isinstance(given, wanted):
+                if not isinstance(given, spec.kind):
                     return False
                 self.lengths[where] = len(given.items)
                 return True
@@ -237,10 +235,9 @@ class _Matching:
                     return False  # and what a loaded artefact says of the class may be wrong
                 return [name for name, _ in spec.fields] == [name for name, _ in given.fields]
             case MapSpec():
-                if not isinstance(given, MapType) or isinstance(given, DictType) != spec.plain:
+                if not isinstance(given, MapType) or type(given) is not spec.kind:
                     return False
-                order = given.order if isinstance(given, DictType) else ()
-                self.keys[where] = order or tuple([key for key, _ in given.items])
+                self.keys[where] = given.keys
                 return True
             case DictSpec():
                 if not isinstance(given, DictType) or dict(given.items).keys() != {*spec.keys()}:
@@ -516,7 +513,7 @@ def _structure(found: Type, wanted: Type) -> str | None:
     mine, others = [step for step, _ in children(found)], [step for step, _ in children(wanted)]
     if mine == others:
         return None
-    if isinstance(found, TupleType | VectorType):
+    if isinstance(found, SequenceType):
         return f"{kind(found)}, not {len(others)}"
     missing = [f"without {step}" for step in others if step not in mine]
     extra = [f"with {step} too" for step in mine if step not in others]
@@ -528,22 +525,12 @@ def kind(tree: Type) -> str:
     match tree:
         case ArrayType():
             return "an array"
-        case ListType():
-            return f"a list of {len(tree.items)}"
-        case TupleType():
-            return f"a tuple of {len(tree.items)}"
-        case VectorType():
-            return f"a vector of {len(tree.items)}"
-        case RecordType():
-            return f"a `{tree.record.name}`"
-        case DictType():
-            return "a dict"
-        case MapType():
-            return "a map"
         case NoneType():
             return "None"
         case StaticType():
             return f"the static value {static_text(tree.value)}"
+        case _:
+            return tree.noun
 
 
 def _as_python_has_it(found: Type, wanted: Type, path: str = "") -> Iterator[Difference]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import pyrsistent
 
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.boundary import host_view
@@ -17,7 +16,6 @@ from pscdsl._src.frontend.modules.live import record_class
 from pscdsl._src.frontend.trees import (
     Flat,
     Node,
-    dict_of,
     flattened,
     rebuilt,
     record_node,
@@ -33,21 +31,15 @@ from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
     DictType,
-    MapType,
-    TupleType,
-    VectorType,
+    container_kind,
     paths,
+    without_order,
 )
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import F32, PYTHON
 from pscdsl.typing.python_containers import (
     NDArray,
-    is_dict,
-    is_pmap,
-    is_precord,
-    is_pvector,
-    is_sequence,
 )
 
 
@@ -83,24 +75,14 @@ class Outside:
             return Node((), lambda _: NONE, lambda _: None)
         if isinstance(value, str):
             return None
-        if is_pmap(value) and not is_precord(value):
-            keys = sorted(value)
+        kind = container_kind(value)
+        if kind is DictType and not all(type(key) is str for key in value):
+            return None
+        if kind is not None:
+            parts, keys = kind.apart(value)
             return Node(
-                [value[key] for key in keys],
-                lambda types: MapType(tuple(zip(map(str, keys), types, strict=True))),
-                lambda items: pyrsistent.pmap(dict(zip(keys, items, strict=True))),
+                parts, lambda types: kind.of(keys, types), lambda items: kind.made(keys, items)
             )
-        if _class_of(value) is dict and is_dict(value) and all(type(key) is str for key in value):
-            keys = sorted(value)
-            return Node(
-                [value[key] for key in keys],
-                lambda types: DictType(tuple(zip(keys, types, strict=True))),
-                lambda items: dict_of(value, keys, items),
-            )
-        if is_pvector(value):
-            return Node(tuple(value), VectorType, pyrsistent.pvector)
-        if type(value) in (tuple, list) and is_sequence(value):
-            return Node(value, TupleType, type(value))
         if isinstance(value, bool | int | float | complex | np.ndarray | np.generic | Array):
             return None
         if hasattr(value, "__dlpack__"):
@@ -123,7 +105,8 @@ def _class_of(value: object) -> type[Any]:
 
 def flat(name: str, tree: Any) -> Flat[Any]:
     """The leaves of a tree, and its type."""
-    return flattened(Outside(name), tree)
+    found = flattened(Outside(name), tree)
+    return Flat(found.leaves, without_order(found.type))
 
 
 def side_by_side(

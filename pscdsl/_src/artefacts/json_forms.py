@@ -12,6 +12,7 @@ from typing import Any, cast
 from pscdsl import arrays
 from pscdsl._src.language.elements import ElementType
 from pscdsl.typing.array_types import (
+    CONTAINER_KINDS,
     NONE,
     ArrayType,
     DictType,
@@ -20,6 +21,7 @@ from pscdsl.typing.array_types import (
     NoneType,
     RecordName,
     RecordType,
+    SequenceType,
     StaticType,
     TupleType,
     Type,
@@ -145,11 +147,11 @@ def spec_form(spec: Spec) -> Json:
             "python": spec.python,
         }
     if isinstance(spec, TupleSpec):
-        kind = "list" if spec.listed else "tuple"
-        return {"kind": kind, "items": [spec_form(item) for item in spec.items]}
+        return {"kind": spec.kind.form, "items": [spec_form(item) for item in spec.items]}
     if isinstance(spec, RepeatedSpec):
-        kind = "lists" if spec.listed else "repeated"
-        return {"kind": kind, "item": spec_form(spec.item), "vector": spec.vector}
+        kind = "lists" if spec.kind is ListType else "repeated"
+        vector = spec.kind is VectorType
+        return {"kind": kind, "item": spec_form(spec.item), "vector": vector}
     if isinstance(spec, RecordSpec):
         return {
             "kind": "record",
@@ -160,7 +162,8 @@ def spec_form(spec: Spec) -> Json:
             "spelled": spec.spelled,
         }
     if isinstance(spec, MapSpec):
-        return {"kind": "dicts" if spec.plain else "map", "item": spec_form(spec.item)}
+        kind = "dicts" if spec.kind is DictType else "map"
+        return {"kind": kind, "item": spec_form(spec.item)}
     if isinstance(spec, DictSpec):
         return {
             "kind": "dict",
@@ -226,16 +229,18 @@ _SPECS: dict[str, Callable[[Json], Spec]] = {
     ),
     "tree": _tree_spec,
     "tuple": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]])),
-    "list": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]]), listed=True),
-    "lists": lambda form: RepeatedSpec(spec_of(form["item"]), listed=True),
-    "dicts": lambda form: MapSpec(spec_of(form["item"]), plain=True),
+    "list": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]]), ListType),
+    "lists": lambda form: RepeatedSpec(spec_of(form["item"]), ListType),
+    "dicts": lambda form: MapSpec(spec_of(form["item"]), DictType),
     "dict": lambda form: DictSpec(
         _text(form["name"]),
         tuple([(_text(key), spec_of(each)) for key, each in form["items"]]),
         tuple([spec_of(each) for each in form["types"]]),
         bool(form["spelled"]),
     ),
-    "repeated": lambda form: RepeatedSpec(spec_of(form["item"]), bool(form["vector"])),
+    "repeated": lambda form: RepeatedSpec(
+        spec_of(form["item"]), VectorType if form["vector"] else TupleType
+    ),
     "record": lambda form: RecordSpec(
         _record_of(form),
         tuple([(_text(name), spec_of(each)) for name, each in form["fields"]]),
@@ -254,18 +259,15 @@ def type_form(tree: Type) -> Json:
     """Return a type as JSON; raise `NotWritable` if a static value in it cannot be stored."""
     if isinstance(tree, ArrayType):
         return array_form(tree)
-    if isinstance(tree, TupleType | VectorType):
-        kind = "tuple" if isinstance(tree, TupleType) else "vector"
-        kind = "list" if isinstance(tree, ListType) else kind
-        return {"kind": kind, "items": [type_form(item) for item in tree.items]}
+    if isinstance(tree, SequenceType):
+        return {"kind": tree.form, "items": [type_form(item) for item in tree.items]}
     if isinstance(tree, RecordType):
         fields_ = [[name, type_form(each)] for name, each in tree.fields]
         return {"kind": "record", **_record_form(tree.record), "fields": fields_}
-    if isinstance(tree, DictType):
-        items = [[key, type_form(each)] for key, each in tree.items]
-        return {"kind": "dict", "items": items, "order": list(tree.order)}
     if isinstance(tree, MapType):
-        return {"kind": "map", "items": [[key, type_form(each)] for key, each in tree.items]}
+        items = [[key, type_form(each)] for key, each in tree.items]
+        order = {"order": list(tree.order)} if isinstance(tree, DictType) else {}
+        return {"kind": tree.form, "items": items, **order}
     if isinstance(tree, NoneType):
         return {"kind": "none"}
     return {"kind": "static", "value": encoded(tree.value)}
@@ -286,17 +288,19 @@ def array_of(form: Json) -> ArrayType:
     return ArrayType(dtype(form["dtype"]), tuple([parse(each) for each in form["shape"]]))
 
 
+def _sequence(kind: type[SequenceType]) -> Callable[[Json], Type]:
+    return lambda form: kind(tuple([type_of(each) for each in form["items"]]))
+
+
 _TYPES: dict[str, Callable[[Json], Type]] = {
     "array": array_of,
-    "tuple": lambda form: TupleType(tuple([type_of(each) for each in form["items"]])),
-    "list": lambda form: ListType(tuple([type_of(each) for each in form["items"]])),
+    **{kind.form: _sequence(kind) for kind in CONTAINER_KINDS if issubclass(kind, SequenceType)},
     "dict": lambda form: _dict_of(form),
-    "vector": lambda form: VectorType(tuple([type_of(each) for each in form["items"]])),
-    "record": lambda form: RecordType(
-        _record_of(form), tuple([(_text(name), type_of(each)) for name, each in form["fields"]])
-    ),
     "map": lambda form: MapType(
         tuple([(_text(key), type_of(each)) for key, each in form["items"]])
+    ),
+    "record": lambda form: RecordType(
+        _record_of(form), tuple([(_text(name), type_of(each)) for name, each in form["fields"]])
     ),
     "none": lambda form: NONE,
     "static": lambda form: StaticType(decoded(form["value"])),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-import pyrsistent
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked, to_numpy
 from pscdsl._src.ir.program import fit
@@ -14,29 +13,27 @@ from pscdsl._src.language.instances import InstanceClass as InstanceClass
 from pscdsl._src.language.instances import absent, construct, known_statics, reader, ways
 from pscdsl.arrays import Array
 from pscdsl.typing.array_types import (
+    CONTAINER_KINDS,
     NONE,
     ArrayType,
+    ContainerKind,
+    ContainerType,
     DictType,
     ListType,
     MapType,
-    NoneType,
     RecordType,
+    SequenceType,
+    StandardContainerType,
     StaticType,
-    TupleType,
     Type,
-    VectorType,
+    built,
+    container_kind,
     nodes,
 )
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import KEY, PYTHON, U32, DType, Kind, accepts_weak, becomes
 from pscdsl.typing.python_containers import (
-    is_dict,
-    is_pmap,
-    is_precord,
-    is_pvector,
     is_scalar,
-    is_sequence,
-    is_tuple,
 )
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -45,12 +42,11 @@ from pscdsl.typing.signatures import (
     MapSpec,
     OptionalSpec,
     RecordSpec,
-    RepeatedSpec,
     Signature,
     Spec,
     StaticSpec,
     TreeSpec,
-    TupleSpec,
+    part_at,
     walk_paths,
 )
 
@@ -60,8 +56,6 @@ _KINDS: dict[type[Any], Kind] = {
     float: Kind.FLOAT,
     complex: Kind.COMPLEX,
 }
-_NO_ENTRIES: pyrsistent.PMap[str, Any] = pyrsistent.pmap()
-_NO_ITEMS: pyrsistent.PVector[Any] = pyrsistent.pvector()
 Register: TypeAlias = Callable[..., None]
 
 
@@ -200,23 +194,18 @@ def _container(
     classes: dict[str, DType],
     records: Records,
 ) -> Type:
-    def inside(index: int | str, item: Any) -> Type:
-        return argument(_part(spec, index), item, leaves, register, classes, records)
+    def inside(step: str, item: Any) -> Type:
+        return argument(part_at(spec, step), item, leaves, register, classes, records)
 
     real = type(value)
-    if is_pmap(value) and not is_precord(value):
-        register(real, _map_children, _map_from)
-        keys = sorted(value)
-        return MapType(tuple((str(key), inside(str(key), value[key])) for key in keys))
-    if is_pvector(value):
-        register(real, _vector_children, _vector_from)
-        return VectorType(tuple(inside(i, item) for i, item in enumerate(value)))
-    if real is tuple and is_tuple(value):
-        return TupleType(tuple(inside(i, item) for i, item in enumerate(value)))
-    if real is list and is_sequence(value) and _takes_lists(spec):
-        return ListType(tuple([inside(i, item) for i, item in enumerate(value)]))
-    if real is dict and is_dict(value) and _takes_dicts(spec):
-        return _dict_type(value, inside)
+    kind = container_kind(value)
+    if kind is not None and _takes(spec, kind):
+        if kind is DictType:
+            _require_string_keys(cast("dict[Any, Any]", value))
+        _register(kind, real, register)
+        parts, keys = kind.apart(value)
+        steps = kind.of(keys, [NONE] * len(parts)).steps
+        return kind.of(keys, [inside(*each) for each in zip(steps, parts, strict=True)])
     if real.__module__.startswith("jax.") and hasattr(value, "shape"):
         raise NotAnArgument("a value that jax is tracing; call the kernel's `to_jax()` there")
     if hasattr(value, "__dlpack__"):
@@ -238,7 +227,7 @@ def _container(
 
         def field(name: str) -> Type:
             item = read(value, name)
-            return static(item) if name in static_names else inside(name, item)
+            return static(item) if name in static_names else inside(f".{name}", item)
 
         return RecordType(cls.name, tuple((n, field(n)) for n in names))
     if isinstance(value, list):
@@ -251,30 +240,17 @@ def _container(
     raise NotAnArgument(f"an object of class {real.__qualname__}")
 
 
-def _takes_lists(spec: Spec | None) -> bool:
-    """Return whether a list is accepted: the specification is a list, any tree, or unknown."""
-    if isinstance(spec, TupleSpec | RepeatedSpec):
-        return spec.listed
-    return spec is None or isinstance(spec, TreeSpec)
+def _takes(spec: Spec | None, kind: ContainerKind) -> bool:
+    """Return whether a container is accepted; one that never changes is, for a clear message."""
+    if spec is None or isinstance(spec, TreeSpec) or kind not in (ListType, DictType):
+        return True
+    return getattr(spec, "kind", None) is kind
 
 
-def _takes_dicts(spec: Spec | None) -> bool:
-    """Return whether a dict is accepted."""
-    return spec is None or isinstance(spec, DictSpec | TreeSpec) or spec_is_plain(spec)
-
-
-def spec_is_plain(spec: Spec | None) -> bool:
-    """Return whether this is `dict[str, A]`."""
-    return isinstance(spec, MapSpec) and spec.plain
-
-
-def _dict_type(value: dict[Any, Any], inside: Callable[[str, Any], Type]) -> DictType:
-    """Return the type of a dict, whose arrays are in the order of its keys."""
+def _require_string_keys(value: dict[Any, Any]) -> None:
     for key in value:
         if type(key) is not str:
             raise NotAnArgument(f"a dict with the key {key!r}, which is no string")
-    items = tuple([(key, inside(key, value[key])) for key in sorted(value)])
-    return DictType(items, tuple(value))
 
 
 def host_view(exporter: Any) -> Any:
@@ -292,69 +268,32 @@ def _host_view(exporter: Any) -> Any:
         raise NotAnArgument(f"an array of class {kind} that cannot be read: {error}") from None
 
 
-def _map_children(value: Any) -> tuple[Any, Any]:
-    keys = tuple(sorted(value))
-    return tuple(value[key] for key in keys), keys
-
-
-def _map_from(keys: Any, items: Any) -> Any:
-    return pyrsistent.pmap(dict(zip(keys, items, strict=True)))
-
-
-def _vector_children(value: Any) -> tuple[Any, Any]:
-    return tuple(value), None
-
-
-def _vector_from(rest: Any, items: Any) -> Any:
-    del rest
-    return pyrsistent.pvector(items)
-
-
-def _part(spec: Spec | None, index: int | str) -> Spec | None:
-    """Return the specification of a part of a container; None where there is none."""
-    if isinstance(spec, TupleSpec) and isinstance(index, int) and index < len(spec.items):
-        return spec.items[index]
-    if isinstance(spec, RepeatedSpec | MapSpec):
-        return spec.item
-    if isinstance(spec, RecordSpec):
-        return dict(spec.fields).get(str(index))
-    if isinstance(spec, DictSpec):
-        return dict(spec.items).get(str(index))
-    return spec if isinstance(spec, TreeSpec) else None
+def _register(kind: ContainerKind, cls: type[Any], register: Register) -> None:
+    """Pass a class of containers to `register`, if it is none of Python's own."""
+    if cls.__module__ != "builtins":
+        register(cls, kind.apart, kind.made)
 
 
 def result(tree: Type, arrays: Iterator[Any]) -> Any:
     """Return the value with this type; its arrays are taken in order."""
-    if isinstance(tree, ArrayType):
-        return next(arrays)
-    if isinstance(tree, NoneType):
-        return None
-    if isinstance(tree, StaticType):
-        return tree.value
-    if isinstance(tree, TupleType):
-        items = [result(item, arrays) for item in tree.items]
-        return items if isinstance(tree, ListType) else tuple(items)
-    if isinstance(tree, DictType):
-        found = {key: result(item, arrays) for key, item in tree.items}
-        return {key: found[key] for key in tree.order or found}
+    return built(tree, arrays, _made)
+
+
+def _made(tree: ContainerType, parts: list[Any]) -> Any:
     if isinstance(tree, RecordType):
-        cls = cast("InstanceClass", tree.record.definition)
-        return construct(cls, [result(item, arrays) for _, item in tree.fields])
-    if isinstance(tree, MapType):
-        return pyrsistent.pmap({key: result(item, arrays) for key, item in tree.items})
-    return pyrsistent.pvector([result(item, arrays) for item in tree.items])
+        return construct(cast("InstanceClass", tree.record.definition), parts)
+    assert isinstance(tree, StandardContainerType)
+    return tree.made(tree.keys, parts)
 
 
 def register_result(tree: Type, register: Register, *, apart: bool = False) -> None:
     """Tell `register` of every container class of a result; `apart` as in `register_record`."""
     for node in nodes(tree):
-        if isinstance(node, VectorType):
-            register(type(_NO_ITEMS), _vector_children, _vector_from)
-        elif isinstance(node, RecordType):
+        if isinstance(node, RecordType):
             record = cast("InstanceClass | None", node.record.definition)
             register_record(record, register, apart=apart)
-        elif isinstance(node, MapType) and not isinstance(node, DictType):  # which is built in
-            register(type(_NO_ENTRIES), _map_children, _map_from)
+        elif isinstance(node, SequenceType | MapType):
+            _register(type(node), node.python, register)
 
 
 def register_record(cls: InstanceClass | None, register: Register, *, apart: bool = False) -> None:
@@ -368,8 +307,8 @@ def register_record(cls: InstanceClass | None, register: Register, *, apart: boo
 
 def register_signature(signature: Signature, register: Register, *, apart: bool = False) -> None:
     """Tell `register` of every container class that a signature names; see `register_record`."""
-    register(type(_NO_ITEMS), _vector_children, _vector_from)
-    register(type(_NO_ENTRIES), _map_children, _map_from)
+    for kind in CONTAINER_KINDS:
+        _register(kind, kind.python, register)
     for name, spec in signature.specs():
         for _, part in walk_paths(spec, name):
             if isinstance(part, RecordSpec):
@@ -385,10 +324,9 @@ def register_value(
     if hasattr(value, "__dlpack__") or hasattr(value, "shape"):
         return  # an array of any library
     items: Any = ()
-    if is_tuple(value) or isinstance(value, list):
-        items = value  # pyright: ignore[reportUnknownVariableType]
-    elif isinstance(value, Mapping) and pyrsistent.PRecord not in real.__mro__:
-        items = value.values()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if (kind := container_kind(value)) is not None:
+        _register(kind, real, register)
+        items, _ = kind.apart(value)
     elif (cls := records(real, None)) is not None:
         register_record(cls, register, apart=apart)
         read, left_out = reader(cls), {*absent(cls, value), *(known_statics(cls) if apart else ())}

@@ -38,6 +38,7 @@ from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function, walk
 from pscdsl._src.transforms.simplify import require_compilable
+from pscdsl.typing.array_types import DictType
 from pscdsl.typing.codes.limits import (
     ChoicesSampled,
     InternalError,
@@ -355,7 +356,9 @@ def check_definition(definition: Definition) -> tuple[list[Diagnostic], Status]:
             reason = "what it leaves open besides sizes is known only at its calls"
             span = definition.head
             rewrite = "call it in a kernel, or name its values: `psc.Static[Literal[...]]`"
-            if any(isinstance(part, MapSpec) and part.plain for part in _parts(definition)):
+            if any(
+                isinstance(part, MapSpec) and part.kind is DictType for part in _parts(definition)
+            ):
                 rewrite = "say the keys of the dict by a `TypedDict`, or call it in a kernel"
             note = KernelNotChecked(
                 kernel_name=definition.name, reason=reason, rewrite=rewrite, span=span

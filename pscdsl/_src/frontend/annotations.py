@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
@@ -27,6 +27,14 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
+from pscdsl.typing.array_types import (
+    ContainerKind,
+    DictType,
+    MapType,
+    SequenceType,
+    TupleType,
+    container_kind_named,
+)
 from pscdsl.typing.codes.language import BadAnnotation, UnknownName
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Span
@@ -265,19 +273,10 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Spec:
             pass
     name = head.name if isinstance(head, Marker) else ""
     match name, inside:
-        case (("builtins.list" | "typing.List"), [item]):
-            return RepeatedSpec(_part(frame, item), listed=True)
-        case (("builtins.dict" | "typing.Dict"), [keys, item]):
-            _require_string_keys(frame, node, keys)
-            return MapSpec(_part(frame, item), plain=True)
-        case (("builtins.tuple" | "typing.Tuple"), [item, dots]) if _is_ellipsis(dots):
-            return RepeatedSpec(_part(frame, item))
-        case (("builtins.tuple" | "typing.Tuple"), _):
-            return TupleSpec(tuple(_part(frame, item) for item in inside))
-        case (("pyrsistent.PVector" | "pyrsistent.typing.PVector"), [item, *_]):
-            return RepeatedSpec(_part(frame, item), vector=True)
-        case (("pyrsistent.PMap" | "pyrsistent.typing.PMap"), [_, item]):
-            return MapSpec(_part(frame, item))
+        case _ if (
+            container := _container(frame, node, container_kind_named(name), inside)
+        ) is not None:
+            return container
         case TREE.name, [item, *_] if isinstance(of := evaluate(frame, item), DType | DTypeClass):
             text = f"Tree[{of.name}]"
             return TreeSpec("", of, shown=text, bounded=True, span=frame.span(node))
@@ -292,6 +291,25 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Spec:
         case _:
             rewrite = _COLLECTIONS.get(name or getattr(head, "name", ""), "")
             raise _bad(node, frame, f"{describe(head)}[…] is not a type of arrays", rewrite)
+
+
+def _container(
+    frame: Frame, node: ast.Subscript, kind: ContainerKind | None, inside: Sequence[ast.expr]
+) -> Spec | None:
+    """Return the specification of a container of a kind; None if it has other parameters."""
+    if kind is TupleType:
+        if len(inside) != 2 or not _is_ellipsis(inside[1]):
+            return TupleSpec(tuple(_part(frame, item) for item in inside))
+        return RepeatedSpec(_part(frame, inside[0]))
+    match inside:
+        case [keys, item] if kind is not None and issubclass(kind, MapType):
+            if kind is DictType:
+                _require_string_keys(frame, node, keys)
+            return MapSpec(_part(frame, item), kind)
+        case [item] if kind is not None and issubclass(kind, SequenceType):
+            return RepeatedSpec(_part(frame, item), kind)
+        case _:
+            return None
 
 
 def _require_string_keys(frame: Frame, node: ast.Subscript, keys: ast.expr) -> None:

@@ -33,25 +33,24 @@ from pscdsl._src.frontend.values import (
     RecordValue,
     StaticFunction,
     Undecided,
-    VectorValue,
+    container_value,
     describe,
     is_poisoned,
     is_type,
+    tree_parts,
+    with_tree_parts,
 )
 from pscdsl._src.ir.builder import Builder, Program, PythonNumber, Value, Weak
 from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy.shorthand import cast
 from pscdsl.typing.array_types import (
     ArrayType,
-    DictType,
+    ContainerType,
     ListType,
-    MapType,
     NoneType,
-    RecordType,
     StaticType,
     TupleType,
     Type,
-    VectorType,
     children,
     leaves,
     map_leaves,
@@ -84,6 +83,7 @@ from pscdsl.typing.signatures import (
     TreeSpec,
     TupleSpec,
     arrays_of,
+    part_at,
     trees_of,
     walk_paths,
 )
@@ -144,21 +144,17 @@ def as_declared(spec: Spec, value: AnyValue) -> AnyValue:
             return None
         case OptionalSpec(item=item), _:
             return as_declared(item, value)
-        case TupleSpec(items=items, listed=listed), _ if is_sequence(value):
-            found = map(as_declared, items, value)
-            return list(found) if listed else tuple(found)
+        case TupleSpec(items=items), _ if is_sequence(value):
+            return container_value(spec.kind, (), map(as_declared, items, value))
         case RepeatedSpec(item=item), _:
-            made = tuple([as_declared(item, part) for part in parts(value)])
-            if spec.listed:
-                return list(made)
-            return VectorValue(made) if spec.vector else made
+            found = [as_declared(item, part) for part in parts(value)]
+            return container_value(spec.kind, (), found)
         case DictSpec(), dict():
             declared = dict(spec.items)
             return {key: as_declared(declared[key], each) for key, each in value.items()}
-        case MapSpec(item=item), dict():
-            return {key: as_declared(item, each) for key, each in value.items()}
-        case MapSpec(item=item), MapValue():
-            return MapValue({key: as_declared(item, each) for key, each in value.items.items()})
+        case MapSpec(item=item), dict() | MapValue():
+            found = [as_declared(item, part) for part in tree_parts(value) or ()]
+            return with_tree_parts(value, found)
         case RecordSpec(), RecordValue():
             fields = {name: as_declared(each, value.fields[name]) for name, each in spec.fields}
             return RecordValue(value.cls, fields)
@@ -251,27 +247,12 @@ def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
             yield spec
         case TreeSpec(), _:
             yield from [spec for _ in leaves_of(tree)]
-        case TupleSpec(items=items), TupleType(items=inner):
-            for item, part in zip(items, inner, strict=False):
-                yield from _asked(item, part)
-        case RepeatedSpec(item=item), TupleType(items=inner) | VectorType(items=inner):
-            for part in inner:
-                yield from _asked(item, part)
-        case RecordSpec(fields=fields), RecordType(fields=inner_fields):
-            for (_, item), (_, part) in zip(fields, inner_fields, strict=False):
-                yield from _asked(item, part)
         case OptionalSpec(item=item), _ if not isinstance(tree, NoneType):
             yield from _asked(item, tree)
-        case MapSpec(item=item), MapType(items=entries):
-            for _, part in entries:
-                yield from _asked(item, part)
-        case DictSpec(), DictType(items=entries):
-            asked = dict(spec.items)
-            for key, part in entries:
-                if key in asked:
-                    yield from _asked(asked[key], part)
-                else:
-                    yield from [None for _ in leaves_of(part)]
+        case TupleSpec() | RepeatedSpec() | RecordSpec() | MapSpec() | DictSpec(), ContainerType():
+            for step, part in children(tree):
+                asked = part_at(spec, step)
+                yield from [None for _ in leaves(part)] if asked is None else _asked(asked, part)
         case _, StaticType() | NoneType():
             pass
         case _:

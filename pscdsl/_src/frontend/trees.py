@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -22,10 +22,11 @@ from pscdsl._src.frontend.values import (
     StaticFunction,
     Undecided,
     VectorValue,
+    container_value,
     describe,
     is_poisoned,
     is_traced,
-    tree_parts,
+    value_kind,
     with_tree_parts,
 )
 from pscdsl._src.ir.broadcasting import squeeze
@@ -40,16 +41,15 @@ from pscdsl.numpy.shorthand import cast, joined, part, raveled, reshaped, wide
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
-    DictType,
-    ListType,
+    ContainerType,
     MapType,
     NoneType,
     RecordType,
+    SequenceType,
     Shape,
     StaticType,
-    TupleType,
     Type,
-    VectorType,
+    built,
     children,
     map_leaves,
     paths,
@@ -231,27 +231,18 @@ def flatten_plainly(here: Builder, value: AnyValue, what: str) -> tuple[list[Arr
 
 def unflatten(tree: Type, leaves: Iterator[AnyValue]) -> AnyValue:
     """Return the value with this type and these leaves."""
-    match tree:
-        case ArrayType():
-            return next(leaves)
-        case NoneType():
-            return None
-        case StaticType():
-            return tree.value
-        case TupleType():
-            items = [unflatten(item, leaves) for item in tree.items]
-            return items if isinstance(tree, ListType) else tuple(items)
-        case RecordType():
-            cls = tree.record.definition
-            assert isinstance(cls, RecordClass)
-            return RecordValue(cls, {name: unflatten(each, leaves) for name, each in tree.fields})
-        case MapType():
-            found = {key: unflatten(each, leaves) for key, each in tree.items}
-            if isinstance(tree, DictType):
-                return {key: found[key] for key in tree.order or found}
-            return MapValue(found)
-        case VectorType():
-            return VectorValue(tuple([unflatten(item, leaves) for item in tree.items]))
+    value: AnyValue = built(tree, leaves, _made)
+    return value
+
+
+def _made(tree: ContainerType, parts: list[AnyValue]) -> AnyValue:
+    if isinstance(tree, RecordType):
+        cls = tree.record.definition
+        assert isinstance(cls, RecordClass)
+        names = [name for name, _ in tree.fields]
+        return RecordValue(cls, dict(zip(names, parts, strict=True)))
+    assert isinstance(tree, SequenceType | MapType)
+    return container_value(type(tree), tree.keys, parts)
 
 
 # The common parts of all combinators: function arguments, trees of arrays, agreement of types.
@@ -371,25 +362,18 @@ class Inside:
                 return Node((), lambda _: StaticType(value), lambda _: value)
             case RecordValue():
                 return _record(value)
-            case dict():
-                return _dict(value) if all(isinstance(key, str) for key in value) else None
             case _:
-                parts = tree_parts(value)
-        if parts is None:
+                kind = value_kind(value)
+        if kind is None or (is_dict(value) and not all(isinstance(key, str) for key in value)):
             return None
-
-        def type_of(types: tuple[Type, ...]) -> Type:
-            match value:
-                case MapValue():
-                    return MapType(tuple(zip(sorted(value.items), types, strict=True)))
-                case VectorValue():
-                    return VectorType(types)
-                case list():
-                    return ListType(types)
-                case _:
-                    return TupleType(types)
-
-        return Node(parts, type_of, lambda items: with_tree_parts(value, items))
+        parts, keys = kind.apart(
+            value.items if isinstance(value, MapValue | VectorValue) else value
+        )
+        return Node(
+            parts,
+            lambda types: kind.of(keys, types),
+            lambda items: container_value(kind, keys, items),
+        )
 
 
 def _record(value: RecordValue) -> Node[AnyValue]:
@@ -403,21 +387,6 @@ def _record(value: RecordValue) -> Node[AnyValue]:
         if name in fields and not (fields[name].__hash__ is None or is_traced(fields[name]))
     }
     return record_node(value.cls, fields, static, lambda items: with_tree_parts(value, items))
-
-
-def _dict(value: dict[str, AnyValue]) -> Node[AnyValue]:
-    keys = sorted(value)
-    return Node(
-        [value[key] for key in keys],
-        lambda types: DictType(tuple(zip(keys, types, strict=True)), tuple(value)),
-        lambda items: dict_of(value, keys, items),
-    )
-
-
-def dict_of(like: Iterable[K], keys: Sequence[K], items: Sequence[T]) -> dict[K, T]:
-    """Return a dict of items for these keys, in the order of another one."""
-    found = dict(zip(keys, items, strict=True))
-    return {key: found[key] for key in like}
 
 
 def record_node(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Final,
     NoReturn,
     Protocol,
@@ -25,7 +26,15 @@ from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.meanings import describe as describe
 from pscdsl._src.language.meanings import not_taken
 from pscdsl._src.language.meanings import shortened as shortened
-from pscdsl.typing.array_types import RecordName
+from pscdsl.typing.array_types import (
+    ContainerKind,
+    DictType,
+    ListType,
+    MapType,
+    RecordName,
+    TupleType,
+    VectorType,
+)
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments, NotCallable, NotStatic
 from pscdsl.typing.codes.language_evaluation import TooLarge
@@ -400,6 +409,7 @@ class RecordValue(Open):
 class MapValue(Open):
     """A pyrsistent map with string keys."""
 
+    kind: ClassVar = MapType
     items: Mapping[str, AnyValue]
 
     def description(self) -> str:
@@ -411,6 +421,7 @@ class MapValue(Open):
 class VectorValue(Open):
     """A pyrsistent vector."""
 
+    kind: ClassVar = VectorType
     items: tuple[AnyValue, ...]
 
     def description(self) -> str:
@@ -519,6 +530,26 @@ def with_tree_parts(value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
         return MapValue(dict(zip(sorted(value.items), parts, strict=True)))
     assert isinstance(value, VectorValue)
     return VectorValue(tuple(parts))
+
+
+def value_kind(value: Binding | Missing) -> ContainerKind | None:
+    """Return the kind of a container that is no record; None for anything else."""
+    if isinstance(value, list):
+        return ListType
+    if isinstance(value, tuple):
+        return TupleType
+    if isinstance(value, dict):
+        return DictType
+    return value.kind if isinstance(value, MapValue | VectorValue) else None
+
+
+def container_value(
+    kind: ContainerKind, keys: tuple[Any, ...], parts: Iterable[AnyValue]
+) -> AnyValue:
+    """Return a container of a kind from what its `apart` gives."""
+    if kind is MapType:
+        return MapValue(dict(zip(map(str, keys), parts, strict=True)))
+    return VectorValue(tuple(parts)) if kind is VectorType else kind.made(keys, parts)
 
 
 def is_poisoned(value: Binding | Missing) -> bool:

@@ -32,7 +32,7 @@ from pscdsl._src.frontend.modules.live import LoadedModule, abstract, record_cla
 from pscdsl._src.frontend.modules.traces import Trace, unrecorded
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.frontend.trees import flatten, of_values, strong
-from pscdsl._src.frontend.values import MapValue, Poisoned, RecordValue, VectorValue
+from pscdsl._src.frontend.values import Poisoned, RecordValue, container_value
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.kernels.captured_state import Watch
@@ -45,13 +45,13 @@ from pscdsl._src.transforms.simplify import simplify, with_largest
 from pscdsl._src.xla.runtime.devices import host_view, prepare
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.arrays import Array
-from pscdsl.typing.array_types import ArrayType, Type
+from pscdsl.typing.array_types import ArrayType, Type, container_kind
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.dtypes import defaults
-from pscdsl.typing.python_containers import is_counted, is_dtype, is_pmap, is_precord, is_pvector
+from pscdsl.typing.python_containers import is_counted, is_dtype
 from pscdsl.typing.static_values import exact
 
 MOST_PROGRAMS: Final = 512
@@ -213,20 +213,14 @@ def _is_array(value: Any) -> bool:
 def _parts(value: Any) -> tuple[Hashable, list[Any], Callable[[list[Any]], Any]] | None:
     """Return a container's structure besides its class, its items, and its constructor."""
     kind: type[Any] = value.__class__
-    if kind is tuple or kind is list:
-        return len(value), list(value), kind
-    if kind is dict:
-        names = list(value)
-        return tuple(names), list(value.values()), lambda items: _together(names, items)
-    if is_pmap(value) and not is_precord(value):
-        keys = sorted(value)
+    container = container_kind(value)
+    if container is not None:
+        parts, keys = container.apart(value)
         return (
-            tuple(keys),
-            [value[key] for key in keys],
-            lambda items: MapValue(_together([str(key) for key in keys], items)),
+            (len(parts), keys),
+            list(parts),
+            lambda items: container_value(container, keys, items),
         )
-    if is_pvector(value):
-        return len(value), list(value), lambda items: VectorValue(tuple(items))
     if isinstance(value, type) or (callable(value) and not hasattr(kind, "__dataclass_fields__")):
         return None
     cls = record_class(kind)

@@ -25,14 +25,13 @@ from pscdsl._src.support.progress import BARS
 from pscdsl._src.support.tracebacks import UsersError
 from pscdsl.typing.array_types import (
     ArrayType,
+    ContainerType,
     ListType,
     MapType,
     NoneType,
     RecordType,
-    StaticType,
-    TupleType,
     Type,
-    VectorType,
+    built,
 )
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import NOWHERE, Span
@@ -137,7 +136,8 @@ class Named:
 
     def value(self, leaves: Iterator[NDArray]) -> Any:
         """Return the tree as Python would have it."""
-        return _tree(self.type, leaves)
+        arrays = (array if array.ndim else array[()] for array in leaves)
+        return built(self.type, arrays, _shown)
 
 
 @dataclass
@@ -157,24 +157,18 @@ class _Record:
         return f"{self.name}({', '.join(f'{key}={x!r}' for key, x in self.fields.items())})"
 
 
-def _tree(tree: Type, leaves: Iterator[NDArray]) -> Any:
+def _shown(tree: ContainerType, parts: list[Any]) -> Any:
+    """Return a container with the text of Python's own."""
     match tree:
-        case ArrayType():
-            array = next(leaves)
-            return array[()] if array.ndim == 0 else array
-        case StaticType():
-            return tree.value
-        case NoneType():
-            return None
         case RecordType():
-            fields = {name: _tree(each, leaves) for name, each in tree.fields}
+            fields = {name: part for (name, _), part in zip(tree.fields, parts, strict=True)}
             return _Record(str(tree.record).rpartition(".")[2], fields)
         case MapType():
-            return {key: _tree(each, leaves) for key, each in tree.items}
+            return {key: part for (key, _), part in zip(tree.items, parts, strict=True)}
         case ListType():
-            return [_tree(each, leaves) for each in tree.items]
-        case TupleType() | VectorType():
-            return tuple([_tree(each, leaves) for each in tree.items])
+            return parts
+        case _:
+            return tuple(parts)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pscdsl._src.support.processes import keep_for_ever
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval, is_committed
 from pscdsl._src.xla.runtime.devices import LiveDevice, host_view, plain_truths, to_numpy
+from pscdsl.typing.array_types import DictType
 from pscdsl.typing.static_values import exact
 
 # The containers of arguments and results, which a call flattens into leaves.
@@ -148,24 +149,6 @@ def _given(rest: Any, children: Any) -> Any:
     return rest
 
 
-def _flatten_dict(value: dict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    """Return the items in the order of the keys, and the keys in the dict's order."""
-    keys = tuple(value)
-    return [value[key] for key in _sorted(keys)], keys
-
-
-def _unflatten_dict(keys: tuple[Any, ...], items: Iterable[Any]) -> dict[Any, Any]:
-    found = dict(zip(_sorted(keys), items, strict=True))
-    return {key: found[key] for key in keys}
-
-
-def _sorted(keys: tuple[Any, ...]) -> Sequence[Any]:
-    try:
-        return sorted(keys)
-    except TypeError:  # jaxlib's own way stops here; who takes no dicts, says so
-        return keys
-
-
 def _register_values() -> None:
     for whole in (bool, int):
         with_values.register_dataclass_node(whole, (), ("real",))  # C++ reads it without Python
@@ -179,7 +162,7 @@ def _register_values() -> None:
         _known[id(_in_results)].add(cls)
 
 
-register_class(dict, _flatten_dict, _unflatten_dict)
+register_class(dict, DictType.apart, DictType.made)
 _register_values()
 
 

@@ -28,15 +28,14 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.interpreter.state import MISSING, Key, Missing
 from pscdsl._src.frontend.trees import at, flatten, unflatten
-from pscdsl._src.frontend.values import POISON, Array, Place, Poison
+from pscdsl._src.frontend.values import POISON, Array, Place, Poison, value_kind
 from pscdsl._src.ir.builder import Builder, Site, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.program import Atom
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
-    DictType,
-    TupleType,
     Type,
+    type_parts,
 )
 from pscdsl.typing.codes.language import NotStatic
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Span
@@ -48,15 +47,13 @@ def rebuilt(value: Any, tree: Type, leaves: Iterator[Any], array: Callable[[Any]
     """Return a value of the same structure from other leaves; `array` makes its references."""
     if isinstance(value, Located):
         return array(next(leaves))
-    if is_sequence(value):
-        assert isinstance(tree, TupleType)
-        parts = zip(value, tree.items, strict=True)
-        return type(value)([rebuilt(each, item, leaves, array) for each, item in parts])
-    if is_dict(value):  # its leaves are in the order of the keys
-        assert isinstance(tree, DictType)
-        found = {key: rebuilt(value[key], item, leaves, array) for key, item in tree.items}
-        return {key: found[key] for key in value}
-    return unflatten(tree, leaves)
+    if not (is_sequence(value) or is_dict(value)):  # others hold no references
+        return unflatten(tree, leaves)
+    kind = value_kind(value)
+    assert kind is not None
+    parts, keys = kind.apart(value)
+    pairs = zip(parts, type_parts(tree), strict=True)
+    return kind.made(keys, [rebuilt(each, item, leaves, array) for each, item in pairs])
 
 
 @dataclass(eq=False)

@@ -54,22 +54,22 @@ from pscdsl._src.frontend.values import (
     ConstantValue,
     External,
     KnownNumber,
-    MapValue,
     Marker,
     Once,
     Partial,
     RecordValue,
-    VectorValue,
+    container_value,
 )
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.processes import forget_at_end
 from pscdsl.numpy.constants import NumpyInfo
+from pscdsl.typing.array_types import container_kind
 from pscdsl.typing.codes.language import NoSuchAttribute, Unsupported
 from pscdsl.typing.codes.limits import SeveralFunctions, TextChanged
 from pscdsl.typing.codes.projects import ComputedName
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.python_containers import is_constant, is_dtype, is_pmap, is_precord, is_pvector
+from pscdsl.typing.python_containers import is_constant, is_dtype, is_precord
 
 
 class LoadedModule:
@@ -358,10 +358,12 @@ def _function(function: types.FunctionType, trace: Trace) -> Closure | External:
 
 
 def _instance(value: object, name: str, trace: Trace) -> AnyValue:
-    if is_pmap(value) and not is_precord(value):
-        return MapValue({str(key): abstract(each, str(key), trace) for key, each in value.items()})
-    if is_pvector(value):
-        return VectorValue(tuple(abstract(each, name, trace) for each in value))
+    container = container_kind(value)
+    if container is not None:
+        parts, keys = container.apart(value)
+        names = sorted(map(str, keys)) if keys else [name] * len(parts)
+        read = [abstract(part, each, trace) for part, each in zip(parts, names, strict=True)]
+        return container_value(container, keys, read)
     items: Any = value
     kind = class_of(value)
     cls = _met_class(kind, trace)
@@ -374,12 +376,6 @@ def _instance(value: object, name: str, trace: Trace) -> AnyValue:
         return RecordValue(
             cls, {each: abstract(item, each, trace) for each, item in fields.items()}
         )
-    if kind is tuple:
-        return tuple(abstract(item, name, trace) for item in items)
-    if kind is list:
-        return [abstract(item, name, trace) for item in items]
-    if kind is dict:
-        return {key: abstract(each, str(key), trace) for key, each in items.items()}
     if kind in (set, frozenset):
         parts = [abstract(item, name, trace) for item in items]
         return set(parts) if kind is set else frozenset(parts)

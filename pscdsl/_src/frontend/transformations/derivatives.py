@@ -52,7 +52,6 @@ from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
     DictType,
-    ListType,
     NoneType,
     RecordType,
     StaticType,
@@ -447,7 +446,7 @@ def spec_of_type(tree: Type | None) -> Spec | None:
         case NoneType():
             return NoneSpec()
         case TupleType():
-            return TupleSpec(items, listed=isinstance(tree, ListType))
+            return TupleSpec(items, type(tree))
         case RecordType():
             names = [name for name, _ in tree.fields]
             return RecordSpec(tree.record, tuple(zip(names, items, strict=True)), spelled=True)
