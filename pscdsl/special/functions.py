@@ -61,7 +61,7 @@ def floating(name: str, x: Value) -> Value:
 # Integers and bools are computed in the floating-point dtype that `inexact` names.
 
 
-def _above_zero(
+def with_positive_zeros(
     function: Callable[..., Value], there: Callable[[Value, Any], Value]
 ) -> Callable[..., Any]:
     """A function whose zeros are 0.0, as SciPy's, where its first operand is so beside 0."""
@@ -74,7 +74,7 @@ def _above_zero(
     return body
 
 
-def _below_zero(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_negative_zeros(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose zeros are -0.0, as SciPy's."""
 
     def body(*operands: Value) -> Any:
@@ -90,8 +90,8 @@ OF_ELEMENTS: dict[str, Callable[..., Any]] = {
     "erf": e.erf,
     "erfc": s.erfc,
     "erfcx": s.erfcx,
-    "erfinv": _above_zero(s.erfinv, e.equal),
-    "erfcinv": _below_zero(s.erfcinv),
+    "erfinv": with_positive_zeros(s.erfinv, e.equal),
+    "erfcinv": with_negative_zeros(s.erfcinv),
     "ndtr": s.ndtr,
     "log_ndtr": s.log_ndtr,
     "ndtri": s.ndtri,
@@ -100,10 +100,10 @@ OF_ELEMENTS: dict[str, Callable[..., Any]] = {
     "digamma psi": s.digamma,
     "i0": s.i0,
     "i0e": s.i0e,
-    "i1": _above_zero(s.i1, e.equal),
-    "i1e": _above_zero(s.i1e, e.equal),
+    "i1": with_positive_zeros(s.i1, e.equal),
+    "i1e": with_positive_zeros(s.i1e, e.equal),
     "expit": e.logistic,
-    "log_expit": _below_zero(s.log_expit),
+    "log_expit": with_negative_zeros(s.log_expit),
     "logit": s.logit,
     "entr": s.entr,
     "betaln": s.betaln,
@@ -112,7 +112,7 @@ OF_ELEMENTS: dict[str, Callable[..., Any]] = {
     "xlogy": s.xlogy,
     "xlog1py": s.xlog1py,
     "rel_entr": s.rel_entr,
-    "kl_div": _above_zero(s.kl_div, e.greater),
+    "kl_div": with_positive_zeros(s.kl_div, e.greater),
     "betainc": s.betainc,
     "betaincc": s.betaincc,
 }

@@ -152,7 +152,7 @@ def test_all_that_matters_changes_the_keys(monkeypatch: pytest.MonkeyPatch) -> N
         kinds = [pair[at] for pair in found]
         assert None not in kinds
         assert len(set(kinds)) == len(kinds)
-    monkeypatch.setattr(conditions, "emission", lambda: "of another version")
+    monkeypatch.setattr(conditions, "emission_digest", lambda: "of another version")
     program, module = keys(base)
     assert program != found[0][0]
     assert module == found[0][1]
@@ -196,7 +196,7 @@ def test_every_file_of_ours_tells_when_it_changed() -> None:
     assert met == {str(path) for place in links for path in place.rglob("*.py")}
 
 
-CONDITIONS = "from pscdsl._src.xla.disk import backend, emission; print(backend(), emission())"
+CONDITIONS = "from pscdsl._src.xla import disk; print(disk.backend(), disk.emission_digest())"
 
 
 def run(code: str, *arguments: str, **environment: str) -> str:

@@ -91,7 +91,7 @@ class Loops:
     def scan(self, at: Equation, primitive: Scan, order: Order, operands: Ranges) -> Ranges:
         """Return the ranges of a loop's results, over `length` steps or at most as many."""
         captured, init, arrays = primitive.roles(operands)
-        captured = unreached(captured) if primitive.counted else captured
+        captured = loosened(captured) if primitive.counted else captured
         body, count, length = primitive.body, primitive.carried, primitive.length
         inside = order
         if not order.at_most(1, length):
@@ -108,7 +108,7 @@ class Loops:
             accumulated = self._accumulate(at, primitive, inside, init)
             if primitive.counted:  # the last step is unknown
                 accumulated = {
-                    k: (during.unreached(), order.join([during, after], dtypes[k]).unreached())
+                    k: (during.loosened(), order.join([during, after], dtypes[k]).loosened())
                     for k, (during, after) in accumulated.items()
                 }
             if len(accumulated) <= len(bounded):
@@ -120,12 +120,12 @@ class Loops:
 
         fixed = {position: during for position, (during, _) in bounded.items()}
         carry, results = self.settled(inside, body, init, fixed, dtypes, step)
-        ended = unreached(carry)  # the last step may not reach these bounds
+        ended = loosened(carry)  # the last step may not reach these bounds
         final = [bounded[k][1] if k in bounded else ended[k] for k in range(count)]
         stacks = [_stack_range(result, at) for result in results[count:]]
         if primitive.counted:  # the rows of steps that are not taken are zero
             stacks = [
-                each and order.join([each, Range(0, 0)], dtype).unreached()
+                each and order.join([each, Range(0, 0)], dtype).loosened()
                 for each, dtype in zip(stacks, dtypes[count:], strict=True)
             ]
             steps = captured[0].along if captured[0] is not None else frozenset[object]()
@@ -207,7 +207,7 @@ class Loops:
     def repeat(self, at: Equation, primitive: While, order: Order, operands: Ranges) -> Ranges:
         """Return the results of a loop that ends when its condition fails."""
         by_cond, by_body, init = primitive.roles(operands)
-        by_cond, by_body, init = (unreached(part) for part in (by_cond, by_body, init))
+        by_cond, by_body, init = (loosened(part) for part in (by_cond, by_body, init))
         cond, body = primitive.cond, primitive.body
         dtypes = [var.type.dtype for var in at.outputs]
         followed = self._follow(primitive, order, by_cond, by_body, init)
@@ -221,7 +221,7 @@ class Loops:
             return [known.get(var, old) for var, old in zip(tested, carry, strict=True)]
 
         def step(carry: Ranges) -> Ranges:
-            return unreached(self.run(body, order, [*by_body, *where(carry, True)]))
+            return loosened(self.run(body, order, [*by_body, *where(carry, True)]))
 
         carry, _ = self.settled(order, body, init, {}, dtypes, step)
         return where(carry, False)
@@ -242,13 +242,13 @@ class Loops:
             if going.low == 0:
                 break
             visited.append(carry)
-            carry = unreached(self.run(body, order, [*by_body, *carry]))
+            carry = loosened(self.run(body, order, [*by_body, *carry]))
         else:
             return None
 
         def met(carries: Sequence[Ranges]) -> Ranges:
             columns = zip(zip(*carries, strict=True), dtypes, strict=True)
-            return [order.join([x for x in c if x is not None], d).unreached() for c, d in columns]
+            return [order.join([x for x in c if x is not None], d).loosened() for c, d in columns]
 
         # Once more with all that was met: the ranges of blocks hold for every step.
         self.run(cond, order, [*by_cond, *met([*visited, carry])])
@@ -272,7 +272,7 @@ class Loops:
 
         def joined(results: Ranges) -> Ranges:
             return [
-                order.join([start, results[k] or unknown(dtypes[k])], dtypes[k]).unreached()
+                order.join([start, results[k] or unknown(dtypes[k])], dtypes[k]).loosened()
                 if k in moving and (start := init[k]) is not None
                 else carry[k]
                 for k in range(len(init))
@@ -298,7 +298,7 @@ class Loops:
                     carry[k] = _widen(order, old, new, dtypes[k])
                     widened = True
                 else:
-                    carry[k] = order.join([old, new], dtypes[k]).unreached()
+                    carry[k] = order.join([old, new], dtypes[k]).loosened()
         if widened:
             carry = following
             results = step(carry)
@@ -329,9 +329,9 @@ def scaled(order: Order, bound: Size, steps: Size, largest: bool) -> Size | None
     return None
 
 
-def unreached(ranges: Ranges) -> Ranges:
-    """Return the same bounds as possibly unreached ones."""
-    return [interval and interval.unreached() for interval in ranges]
+def loosened(ranges: Ranges) -> Ranges:
+    """Return the same bounds as possibly loosened ones."""
+    return [interval and interval.loosened() for interval in ranges]
 
 
 def row_of(given: Range | None, loop: Equation) -> Range | None:
@@ -414,7 +414,7 @@ class Combinations:
                 init.append(None)
                 continue
             joined = row if start is None else order.join([row, start], dtype)
-            init.append(joined.unreached())
+            init.append(joined.loosened())
             if not _is_sum(combine, len(captured), place):
                 continue
             bounds = start or Range(0, 0)
@@ -429,7 +429,7 @@ class Combinations:
                 sums[place] = during
 
         def step(state: Ranges) -> Ranges:
-            return unreached(self._loops.run(combine, order, [*captured, *state, *state]))
+            return loosened(self._loops.run(combine, order, [*captured, *state, *state]))
 
         state, _ = self._loops.settled(order, combine, init, sums, dtypes, step)
         return state, list(sums)
@@ -459,7 +459,7 @@ def _results(at: Equation, found: Sequence[Range | None]) -> Ranges:
     results: Ranges = []
     for var, interval in zip(at.outputs, found, strict=True):
         along = frozenset[object]((at, *range(var.type.rank)))
-        results.append(interval and interval.unreached().varying(along))
+        results.append(interval and interval.loosened().varying(along))
     return results
 
 
@@ -564,7 +564,7 @@ class Intervals:
                     return sorted_ranges(at, self._operands(at))
                 case TopK():
                     (x,) = sorted_ranges(at, self._operands(at))
-                    return [x and x.unreached(), top_places(order, primitive, at)]
+                    return [x and x.loosened(), top_places(order, primitive, at)]
                 case _:
                     return self._unknown(at, order)
         except DimTooLarge:
@@ -605,7 +605,7 @@ class Intervals:
             under = self.refinement.constraints(order, condition, holds)
             ranges.append(self._under(atom, under, order, _DEPTH) or unknown(dtype))
         along = frozenset[object](() if known is None else known.along)
-        result = order.join(ranges, dtype).unreached()
+        result = order.join(ranges, dtype).loosened()
         return result.varying(result.along | along | frozenset(range(at.outputs[0].type.rank)))
 
     def _under(self, atom: Atom, known: Constraints, order: Order, depth: int) -> Range | None:
@@ -630,7 +630,7 @@ class Intervals:
             if index.type.dtype is BOOL and len(primitive.branches) == 2:
                 known = self.refinement.constraints(order, index, bool(number))
             operands = [self._under(atom, known, order, _DEPTH) for atom in rest]
-            operands = [interval and interval.unreached() for interval in operands]
+            operands = [interval and interval.loosened() for interval in operands]
             results.append(self.block(branch, order, operands))
         joined: Ranges = []
         for var, column in zip(at.outputs, zip(*results, strict=True), strict=True):
@@ -638,7 +638,7 @@ class Intervals:
                 joined.append(None)
             else:
                 ranges = [interval or unknown(var.type.dtype) for interval in column]
-                joined.append(order.join(ranges, var.type.dtype).unreached())
+                joined.append(order.join(ranges, var.type.dtype).loosened())
         return joined
 
     def _call(self, at: Equation, primitive: Call, order: Order) -> Ranges:

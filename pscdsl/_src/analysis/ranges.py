@@ -63,8 +63,8 @@ class Range:
         """Return whether all elements are one number."""
         return self.low == self.high
 
-    def unreached(self) -> Range:
-        """Return the bounds as possibly unreached ones; a single number stays reached."""
+    def loosened(self) -> Range:
+        """Return the bounds as possibly loosened ones; a single number stays reached."""
         if self.is_single or not (self.low_reached or self.high_reached):
             return self
         return replace(self, low_reached=False, high_reached=False)
@@ -135,9 +135,9 @@ class Order:
         return Range(low, high, low_reached, high_reached, along)
 
     def meet(self, a: Range, b: Range, dtype: DType) -> Range:
-        """Return the intersection of two ranges, with bounds that may be unreached."""
-        low = self.closer(a.low, b.low, dtype, largest=True)
-        high = self.closer(a.high, b.high, dtype, largest=False)
+        """Return the intersection of two ranges, with bounds that may be loosened."""
+        low = self.tighter(a.low, b.low, dtype, largest=True)
+        high = self.tighter(a.high, b.high, dtype, largest=False)
         return Range(low, high, along=a.along)
 
     def fitted(
@@ -205,7 +205,7 @@ class Order:
         least, most = limits(dtype)
         return a == least or b == most or self.at_most(a, b)
 
-    def closer(self, a: Size, b: Size, dtype: DType, largest: bool) -> Size:
+    def tighter(self, a: Size, b: Size, dtype: DType, largest: bool) -> Size:
         """Return the tighter of two bounds of one side, or either, as both hold."""
         loosest = limits(dtype)[0 if largest else 1]
         if a == loosest or b == loosest:
@@ -432,7 +432,7 @@ def _remainder(order: Order, dtype: DType, operands: Sequence[Range]) -> Range:
 def _fmod(order: Order, dtype: DType, operands: Sequence[Range]) -> Range:
     a, b = operands
     if order.at_most(0, a.low):
-        return _remainder(order, dtype, operands).unreached()
+        return _remainder(order, dtype, operands).loosened()
     if not order.at_most(1, b.low):
         return unknown(dtype)
     return order.fitted(dtype, 1 - b.high, b.high - 1, along=a.along | b.along)
@@ -444,11 +444,11 @@ def _extreme(order: Order, dtype: DType, operands: Sequence[Range], largest: boo
         a, b = b, a
     along = a.along | b.along
     if largest:
-        low = order.closer(a.low, b.low, dtype, largest)
+        low = order.tighter(a.low, b.low, dtype, largest)
         high = order.larger(a.high, b.high, dtype)
     else:
         low = order.smaller(a.low, b.low, dtype)
-        high = order.closer(a.high, b.high, dtype, largest)
+        high = order.tighter(a.high, b.high, dtype, largest)
     if not b.is_single:
         return order.fitted(dtype, low, high, along=along)
 
@@ -500,7 +500,7 @@ def _bitwise_and(order: Order, dtype: DType, operands: Sequence[Range]) -> Range
     a, b = operands
     along = a.along | b.along
     if dtype is BOOL:
-        return _minimum(order, dtype, operands).unreached()
+        return _minimum(order, dtype, operands).loosened()
     masks = [each.high for each in (a, b) if order.at_most(0, each.low)]
     if not masks:
         return unknown(dtype).varying(along)
@@ -510,7 +510,7 @@ def _bitwise_and(order: Order, dtype: DType, operands: Sequence[Range]) -> Range
 def _bitwise_or(order: Order, dtype: DType, operands: Sequence[Range]) -> Range:
     along = operands[0].along | operands[1].along
     if dtype is BOOL:
-        return _maximum(order, dtype, operands).unreached()
+        return _maximum(order, dtype, operands).loosened()
     return unknown(dtype).varying(along)
 
 
@@ -698,7 +698,7 @@ def _slice(order: Order, primitive: Slice, at: Equation, operands: Sequence[Rang
         if primitive.limit[axis] != size or primitive.start[axis] != 0
     }
     cut |= {axis for axis, stride in enumerate(primitive.stride) if stride != 1}
-    return x.unreached() if cut & x.along else x
+    return x.loosened() if cut & x.along else x
 
 
 def _join(
@@ -708,7 +708,7 @@ def _join(
         operand for operand, atom in zip(operands, at.inputs, strict=True) if _some(order, atom)
     ]
     output = at.outputs[0].type
-    found = order.join(parts or operands, output.dtype).unreached()
+    found = order.join(parts or operands, output.dtype).loosened()
     return found.varying(_all_axes(found.along, output.rank))
 
 
@@ -717,12 +717,12 @@ def _some(order: Order, atom: Any) -> bool:
     return not any(size == 0 for size in atom.type.shape)
 
 
-def _pick(order: Order, primitive: object, at: Equation, operands: Sequence[Range]) -> Range:
+def _picked(order: Order, primitive: object, at: Equation, operands: Sequence[Range]) -> Range:
     (x, *_) = operands
-    return x.unreached().varying(_all_axes(x.along, at.outputs[0].type.rank))
+    return x.loosened().varying(_all_axes(x.along, at.outputs[0].type.rank))
 
 
-def _put(
+def _updated(
     order: Order, primitive: Scatter | DynamicUpdate, at: Equation, operands: Sequence[Range]
 ) -> Range:
     output = at.outputs[0].type
@@ -736,7 +736,7 @@ def _put(
         return added.varying(_all_axes(x.along | updates.along, output.rank))
     if isinstance(primitive, Scatter) and primitive.combine == "multiply":
         return unknown(output.dtype)
-    found = order.join((operands[0], updates), output.dtype).unreached()
+    found = order.join((operands[0], updates), output.dtype).loosened()
     return found.varying(_all_axes(found.along, output.rank))
 
 
@@ -781,7 +781,7 @@ def _cumulative(
     (x,) = operands
     output = at.outputs[0].type
     if primitive.kind in ("maximum", "minimum"):
-        return x.unreached()
+        return x.loosened()
     along = x.along | {primitive.axis}
     if primitive.kind == "sum":
         count = output.shape[primitive.axis]
@@ -793,7 +793,7 @@ def _cumulative(
     return unknown(output.dtype).varying(along)
 
 
-def _place(order: Order, primitive: ArgReduce, at: Equation, operands: Sequence[Range]) -> Range:
+def _position(order: Order, primitive: ArgReduce, at: Equation, operands: Sequence[Range]) -> Range:
     size = at.inputs[0].type.shape[primitive.axis]
     if not order.at_most(1, size):
         return unknown(primitive.dtype)
@@ -830,13 +830,13 @@ STRUCTURE: dict[type, Rule] = {
     Slice: _slice,
     Concatenate: _join,
     Pad: _join,
-    Diagonal: _pick,
-    Gather: _pick,
-    DynamicSlice: _pick,
-    Scatter: _put,
-    DynamicUpdate: _put,
+    Diagonal: _picked,
+    Gather: _picked,
+    DynamicSlice: _picked,
+    Scatter: _updated,
+    DynamicUpdate: _updated,
     Reduce: _reduce,
     Cumulative: _cumulative,
-    ArgReduce: _place,
+    ArgReduce: _position,
 }
 """Rules by primitive; those like `Gather` and `Scatter` need only the range of the picked array."""

@@ -192,9 +192,9 @@ def user_key(*, make: bool = False) -> bytes:
     except (OSError, ValueError) as problem:
         if isinstance(problem, NoKey):
             raise
-        told = getattr(problem, "strerror", None) or problem
-        done = "made or read" if make else "read"
-        raise NoKey(f"the key, {file}, cannot be {done}: {told}") from None
+        reason = getattr(problem, "strerror", None) or problem
+        action = "made or read" if make else "read"
+        raise NoKey(f"the key, {file}, cannot be {action}: {reason}") from None
 
 
 def _key(folder: Folder, name: str, place: str, make: bool) -> bytes:
@@ -248,9 +248,9 @@ VERSION: Final = 2
 _NUMBERS: Final = struct.Struct("<IQ")
 _SEAL: Final = 32
 _SIGNATURE: Final = 32
-_SEALED: Final = len(MAGIC) + _NUMBERS.size
-_SIGNED: Final = _SEALED + _SEAL
-_FIRST: Final = _SIGNED + _SIGNATURE
+_SEAL_START: Final = len(MAGIC) + _NUMBERS.size
+_SIGNATURE_START: Final = _SEAL_START + _SEAL
+_HEAD_START: Final = _SIGNATURE_START + _SIGNATURE
 LARGEST: Final = 1 << 31
 """Bytes of the largest file that is written or read."""
 LARGEST_HEAD: Final = 1 << 26
@@ -261,7 +261,7 @@ def packed(head: Any, modules: Sequence[bytes], key: bytes) -> bytes:
     text = json.dumps(head, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     first = text.encode()
     rest = b"".join([first, *modules])
-    if len(first) > LARGEST_HEAD or _FIRST + len(rest) > LARGEST:
+    if len(first) > LARGEST_HEAD or _HEAD_START + len(rest) > LARGEST:
         raise ArtefactError("this is too much for one artefact: export fewer sizes")
     numbers = _NUMBERS.pack(VERSION, len(first))
     before = b"".join([MAGIC, numbers, _seal(numbers, rest)])
@@ -277,21 +277,21 @@ def unpacked(data: bytes, trust: Trust) -> tuple[Any, bytes]:
         if not data or MAGIC.startswith(data):
             raise ArtefactError("it is cut off before its first 8 bytes")
         raise ArtefactError("it does not begin as an exported kernel does")
-    if len(data) < _FIRST:
+    if len(data) < _HEAD_START:
         raise ArtefactError(f"it is cut off after {len(data)} bytes")
-    numbers = data[len(MAGIC) : _SEALED]
+    numbers = data[len(MAGIC) : _SEAL_START]
     version, length = _NUMBERS.unpack(numbers)
     if version != VERSION:
         raise ArtefactError(
             f"it is of form {version}, or damaged; this pscdsl reads form {VERSION}: export it anew"
         )
-    rest = memoryview(data)[_FIRST:]
-    if data[_SEALED:_SIGNED] != _seal(numbers, rest):
+    rest = memoryview(data)[_HEAD_START:]
+    if data[_SEAL_START:_SIGNATURE_START] != _seal(numbers, rest):
         raise ArtefactError("it is damaged or cut off: its content is not what was written")
     key = trusted_key(trust)
     if key is not None:
-        wanted = _signature(key, data[:_SIGNED], rest)
-        if not hmac.compare_digest(data[_SIGNED:_FIRST], wanted):
+        wanted = _signature(key, data[:_SIGNATURE_START], rest)
+        if not hmac.compare_digest(data[_SIGNATURE_START:_HEAD_START], wanted):
             raise ArtefactError(other_key(trust))
     if length > min(len(rest), LARGEST_HEAD):
         raise ArtefactError("it says that its head is longer than it can be")
@@ -326,8 +326,8 @@ def read(data: bytes, trust: Trust = "user") -> Artefact:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
         if isinstance(problem, ArtefactError):
             raise
-        told = f"{type(problem).__name__}: {problem}"
-        raise ArtefactError(f"its head does not say what it should ({told})") from None
+        reason = f"{type(problem).__name__}: {problem}"
+        raise ArtefactError(f"its head does not say what it should ({reason})") from None
     except RecursionError:
         raise ArtefactError("its head is nested too deeply") from None
 

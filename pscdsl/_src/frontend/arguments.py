@@ -57,7 +57,6 @@ from pscdsl.typing.array_types import (
     paths,
     show_shape,
 )
-from pscdsl.typing.array_types import leaves as leaves_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.control import ReturnTree
 from pscdsl.typing.codes.element_types import ReturnDtype
@@ -103,15 +102,15 @@ def settle(
 
     `chosen` keeps the dtypes that strong arguments give to dtype classes.
     """
-    leaves, tree = flatten(here, value, f"an argument of `{function}`")
-    for place, asked in enumerate(islice(_asked(spec, tree), len(leaves))):
+    arrays, tree = flatten(here, value, f"an argument of `{function}`")
+    for place, asked in enumerate(islice(_specs(spec, tree), len(arrays))):
         if isinstance(asked, ArraySpec) and asked.python:
-            leaves[place] = _as_number(asked, leaves[place])
+            arrays[place] = _as_number(asked, arrays[place])
     settled: list[Value] = []
     program = here.program
-    asked_dtypes = [None if each is None else each.dtype for each in _asked(spec, tree)]
+    asked_dtypes = [None if each is None else each.dtype for each in _specs(spec, tree)]
     for place, (leaf, dtype) in enumerate(
-        zip(leaves, dtypes_of(spec, leaves, tree, chosen), strict=True)
+        zip(arrays, dtypes_of(spec, arrays, tree, chosen), strict=True)
     ):
         if isinstance(leaf, Value):
             asked_dtype = asked_dtypes[place] if place < len(asked_dtypes) else None
@@ -212,18 +211,18 @@ def holds_sizes(value: AnyValue) -> bool:
 
 
 def dtypes_of(
-    spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: dict[str, DType]
+    spec: Spec, arrays: Sequence[Value | Weak], tree: Type, chosen: dict[str, DType]
 ) -> list[DType]:
     """Return the dtypes of a tree's leaves; weak ones take those that the specification wants.
 
     A dtype class that is not `chosen` yet becomes the dtype of its first strong array.
     """
-    wanted = [None if each is None else each.dtype for each in _asked(spec, tree)]
-    for leaf, dtype in zip(leaves, wanted, strict=False):
+    wanted = [None if each is None else each.dtype for each in _specs(spec, tree)]
+    for leaf, dtype in zip(arrays, wanted, strict=False):
         if isinstance(leaf, Value) and isinstance(dtype, DTypeClass):
             chosen.setdefault(dtype.name, leaf.dtype)
     found: list[DType] = []
-    for each, asked in zip_longest(leaves, wanted[: len(leaves)]):
+    for each, asked in zip_longest(arrays, wanted[: len(arrays)]):
         dtype = chosen.get(asked.name) if isinstance(asked, DTypeClass) else asked
         if not isinstance(each, Value) and dtype is not None and accepts_weak(dtype, each.kind):
             found.append(dtype)
@@ -233,26 +232,26 @@ def dtypes_of(
 
 
 def as_asked(
-    spec: Spec, leaves: Sequence[Value | Weak], tree: Type, chosen: Mapping[str, DType]
+    spec: Spec, arrays: Sequence[Value | Weak], tree: Type, chosen: Mapping[str, DType]
 ) -> Type:
     """Return the type of a tree whose weak arrays have the dtypes that the specification wants."""
-    dtypes = iter(dtypes_of(spec, leaves, tree, dict(chosen)))
+    dtypes = iter(dtypes_of(spec, arrays, tree, dict(chosen)))
     return map_leaves(tree, lambda leaf: leaf.with_dtype(next(dtypes)))
 
 
-def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
+def _specs(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
     """Yield the wanted type of each leaf of a tree; None where the tree does not fit."""
     match spec, tree:
         case ArraySpec(), _:
             yield spec
         case TreeSpec(), _:
-            yield from [spec for _ in leaves_of(tree)]
+            yield from [spec for _ in leaves(tree)]
         case OptionalSpec(item=item), _ if not isinstance(tree, NoneType):
-            yield from _asked(item, tree)
+            yield from _specs(item, tree)
         case TupleSpec() | RepeatedSpec() | RecordSpec() | MapSpec() | DictSpec(), ContainerType():
             for step, part in children(tree):
                 asked = part_at(spec, step)
-                yield from [None for _ in leaves(part)] if asked is None else _asked(asked, part)
+                yield from ([None for _ in leaves(part)] if asked is None else _specs(asked, part))
         case _, StaticType() | NoneType():
             pass
         case _:
@@ -261,7 +260,7 @@ def _asked(spec: Spec, tree: Type) -> Iterator[ArraySpec | TreeSpec | None]:
 
 def are_numbers(spec: Spec, tree: Type) -> list[bool]:
     """Return, for each leaf of a tree, whether it is declared as a Python number."""
-    return [isinstance(asked, ArraySpec) and asked.python != "" for asked in _asked(spec, tree)]
+    return [isinstance(asked, ArraySpec) and asked.python != "" for asked in _specs(spec, tree)]
 
 
 # The differences between the result of a function and its declaration.

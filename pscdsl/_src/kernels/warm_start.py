@@ -307,7 +307,7 @@ class Start:
 def _conditions(device: Device) -> tuple[str, ...]:
     """Return the conditions that affect reading, besides the sources that are read."""
     without = os.environ.get(VARIABLE, "")
-    return (*disk.backend(device), *disk.reading(), f"without {without}")
+    return (*disk.backend(device), *disk.reading_conditions(), f"without {without}")
 
 
 def _call(key: str, walk: Walk, content: bytes) -> str:

@@ -242,7 +242,7 @@ def _key(
 ) -> str:
     options = compile_options(LOOP_BYTES, {}, device).SerializeAsString()
     settings = f"without {','.join(sorted(without()))}"
-    here = (*disk.backend(device), disk.choosing())
+    here = (*disk.backend(device), disk.options_digest())
     said = f"{inputs} -> {outputs}, {module.calls}, {sorted(module.donate)}"
     return digest("portable 3", *here, options, settings, module.code, said)
 

@@ -20,16 +20,16 @@ MOST: Final = 1 << 31
 """Sizes below are numbers of i32, the dtype of indices and counts."""
 _COUNTS: Final = (I32, U32, KEY)
 _UNCOUNTED: Final = (Pointwise, Shaping, Call)
-"""Primitives that compute each element alone or move all of them: no number is an index."""
+"""Primitives that compute each element alone or move all of them: no evaluate is an index."""
 
 
-def require_countable(function: Function, number: Callable[[Size], int]) -> None:
+def require_countable(function: Function, evaluate: Callable[[Size], int]) -> None:
     """Raise a Failure if a function counts or indexes more elements than an i32 can.
 
-    `number` evaluates a size. The functions that it calls are checked separately.
+    `evaluate` evaluates a size. The functions that it calls are checked separately.
     """
     for equation in walk(function.body):
-        problem = _uncountable(equation, number)
+        problem = _uncountable(equation, evaluate)
         if problem:
             raise Failure(
                 TooLargeToCompile(
@@ -40,27 +40,27 @@ def require_countable(function: Function, number: Callable[[Size], int]) -> None
             )
 
 
-def _uncountable(equation: Equation, number: Callable[[Size], int]) -> str:
+def _uncountable(equation: Equation, evaluate: Callable[[Size], int]) -> str:
     """Describe the object that is too large to count; empty if there is none."""
     primitive = equation.primitive
     if isinstance(primitive, SizeValue):
-        value = number(primitive.size)
+        value = evaluate(primitive.size)
         fits = primitive.dtype not in _COUNTS or value < MOST
         return "" if fits else f"the size {value}"
     if isinstance(primitive, _UNCOUNTED):
         return ""
     types = [atom.type for atom in (*equation.inputs, *equation.outputs)]
-    largest = max((_elements(type_.shape, number) for type_ in types), default=0)
+    largest = max((_elements(type_.shape, evaluate) for type_ in types), default=0)
     if largest < MOST:
         return ""
     looped = [*primitive.blocks()]
-    if looped and any(number(size) >= MOST for type_ in types for size in type_.shape):
+    if looped and any(evaluate(size) >= MOST for type_ in types for size in type_.shape):
         return f"a loop over an array of {largest} elements"
     return f"an array of {largest} elements" if not looped and _counts(types) else ""
 
 
-def _elements(shape: Iterable[Size], number: Callable[[Size], int]) -> int:
-    return math.prod(map(number, shape))
+def _elements(shape: Iterable[Size], evaluate: Callable[[Size], int]) -> int:
+    return math.prod(map(evaluate, shape))
 
 
 def _counts(types: Iterable[ArrayType]) -> bool:

@@ -89,7 +89,7 @@ def _plugin_versions(platform: str) -> tuple[str, ...]:
 
 
 @boot.once
-def choosing() -> str:
+def options_digest() -> str:
     """Return a digest of the files whose rules choose the options of modules."""
     made = blake2b(digest_size=32)
     for name in _CHOOSING:
@@ -98,7 +98,7 @@ def choosing() -> str:
 
 
 @boot.once
-def emission() -> str:
+def emission_digest() -> str:
     """Return a digest of the files that translate to StableHLO."""
     folder = Path(FOLDER)
     made = blake2b(digest_size=32)
@@ -110,7 +110,7 @@ def emission() -> str:
 
 
 @boot.once
-def reading() -> tuple[str, ...]:
+def reading_conditions() -> tuple[str, ...]:
     """Return all that a kernel's meaning depends on besides its source: Python, NumPy, our files.
 
     The files are identified by their times of writing, as Python identifies bytecode: there are

@@ -56,7 +56,7 @@ def program_key(wanted: Specialisation) -> str | None:
         return None
     sizes = ",".join(f"{name}={wanted.sizes[name]}" for name in program.dims)
     decided = _conditions(wanted, {})
-    return digest("program", *decided, disk.emission(), content, sizes)
+    return digest("program", *decided, disk.emission_digest(), content, sizes)
 
 
 def module_key(module: Any, wanted: Specialisation, compiler: Compiler) -> str:

@@ -47,7 +47,7 @@ from pscdsl._src.frontend.interpreter.places import (
 )
 from pscdsl._src.frontend.interpreter.stores import (
     is_mask,
-    require_place,
+    require_same_shape,
     update_item,
     update_whole,
 )
@@ -422,7 +422,7 @@ def _update_item(
         result = operators.binary(frame, node, operator, left, right)
         if is_traced(left) and left.ndim and is_traced(result):
             sign = operators.SIGNS[operator]
-            require_place(frame.here(node), left, sign, result, frame.source.text_of(target))
+            require_same_shape(frame.here(node), left, sign, result, frame.source.text_of(target))
         return result
 
     try:

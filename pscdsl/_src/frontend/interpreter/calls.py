@@ -32,12 +32,12 @@ from pscdsl._src.frontend.interpreter.places import (
     Ref,
     Reshaped,
     Step,
+    apply_numpy,
     freeze,
     load,
     load_arguments,
     located_in,
     named_store,
-    numpys,
     parts_of,
     seen,
     shared,
@@ -506,11 +506,13 @@ def _joined_rows(name: str, rows: Array) -> Array:
     if not facts.proves(claim):
         raise Failure(UnprovenSize.of(facts, f"the number of arrays in `{name}`", claim))
     if rank == 0:
-        return numpys(rows.builder, "reshape", rows, (-1, 1)) if name == "numpy.vstack" else rows
+        if name == "numpy.vstack":
+            return apply_numpy(rows.builder, "reshape", rows, (-1, 1))
+        return rows
     if rank == 1 and name == "numpy.vstack":
         return rows
     count, size, *rest = rows.shape
-    return numpys(rows.builder, "reshape", rows, (count * size, *rest))
+    return apply_numpy(rows.builder, "reshape", rows, (count * size, *rest))
 
 
 _JOINING: Final = frozenset(f"numpy.{name}" for name in ("concatenate", "vstack", "hstack"))
@@ -711,7 +713,7 @@ def _cast(
         case _:
             problem = f"takes a number or an array, not {describe(x)}"
             raise Failure(BadArguments(function=dtype.name, problem=problem))
-    return numpys(here, "astype", array, dtype)
+    return apply_numpy(here, "astype", array, dtype)
 
 
 _FOLDABLE = (int, float, complex, bool)

@@ -193,7 +193,7 @@ def _nested(
 def _counted(generator: ast.comprehension, source: Place) -> Iterated | None:
     """Return the iterable of a `for` that counts its steps; None if it is unrolled."""
     found = iterated(source)
-    if found is None or found.few is not None:
+    if found is None or found.unrolled is not None:
         return None
     if generator.ifs:
         what = "how many items a comprehension with `if` makes of an array"
@@ -219,11 +219,11 @@ def _unrolled(
     found = iterated(source)
     item_of = None
     items: Sequence[Place]
-    if found is None or found.few is None:
+    if found is None or found.unrolled is None:
         with guard(session):
             items = [*elements(special_methods.gone_through(inner, generator.iter, source))]
     else:
-        items, item_of = found.few, found.item
+        items, item_of = found.unrolled, found.item
     with unrolling(inner, inner.span(generator.target), items), walking(session, source) as at:
         for place, item in enumerate(items):
             session.next_step()

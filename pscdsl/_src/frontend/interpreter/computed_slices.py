@@ -13,7 +13,7 @@ from typing import Any
 
 from pscdsl._src.frontend.interpreter.counters import size_of
 from pscdsl._src.frontend.interpreter.masks import Selected, elementwise, selected
-from pscdsl._src.frontend.interpreter.places import Cell, Located, numpys
+from pscdsl._src.frontend.interpreter.places import Cell, Located, apply_numpy
 from pscdsl._src.frontend.values import AnyValue, Array, is_traced
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.primitives import elementwise as e
@@ -83,7 +83,7 @@ def between(here: Builder, whole: AnyValue, index: AnyValue) -> Value | None:
     if not any(map(_is_computed, bounds)) or not all(map(_is_bound, bounds)):
         return None
     size = whole.shape[0]
-    places = numpys(here, "arange", size, dtype=I64)
+    places = apply_numpy(here, "arange", size, dtype=I64)
     low, high = (None if each is None else _from_front(here, each, size) for each in bounds)
     sides = [] if low is None else [here.elementwise(e.less_equal, [low, places])]
     sides += [] if high is None else [here.elementwise(e.less, [places, high])]
@@ -116,7 +116,7 @@ def _from_front(here: Builder, bound: Array | Size, size: Size) -> Array:
         value = cast(bound, I64) if isinstance(bound, Value) else here.size(bound, I64)
     from_end = here.elementwise(e.add, [value, here.size(size, I64)])
     is_negative = here.elementwise(e.less, [value, 0])
-    found: Array = numpys(here, "where", is_negative, from_end, value)
+    found: Array = apply_numpy(here, "where", is_negative, from_end, value)
     return found
 
 

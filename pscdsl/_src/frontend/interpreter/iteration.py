@@ -99,7 +99,7 @@ class Iterated(Walked):
         return self.kind
 
     @property
-    def few(self) -> range | None:
+    def unrolled(self) -> range | None:
         """The counters of a loop that is unrolled; None if it is rolled."""
         count = self.count
         return range(count) if isinstance(count, int) and count <= FEW_STEPS else None
@@ -288,7 +288,7 @@ def side_by_side(here: Builder, sources: Sequence[Iterated | Sequence[Place]]) -
             raise Failure(
                 LoopLengthsDiffer(combinator="zip", lengths=(str(count), str(length)), why=why)
             )
-    if known and parts[0].few is None:
+    if known and parts[0].unrolled is None:
         raise Failure(
             NotStatic(what="`zip` of a list and of arrays of unknown length", rewrite=LOOPS)
         )

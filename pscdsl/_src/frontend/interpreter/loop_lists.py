@@ -16,7 +16,7 @@ from pscdsl._src.frontend.interpreter.branches import CARRIERS, counted, keys_of
 from pscdsl._src.frontend.interpreter.containers import Container, Content, adopt
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.iteration import Iterated, Long, Step, row_of, rows_of
-from pscdsl._src.frontend.interpreter.places import Cell, Frozen, Ref, load, numpys
+from pscdsl._src.frontend.interpreter.places import Cell, Frozen, Ref, apply_numpy, load
 from pscdsl._src.frontend.interpreter.python_numbers import computed
 from pscdsl._src.frontend.trees import at, flatten
 from pscdsl._src.frontend.values import AnyValue, Array, Place, describe
@@ -186,14 +186,14 @@ class Appended:
         program.agree([results[0], *[self._leaf(here, each) for each in self.before]])
         rows: Array = results[0]
         if len(results) > 1:
-            rows = numpys(here, "stack", [*results], 1)
-            rows = numpys(here, "reshape", rows, (count * len(results), *self.shape))
+            rows = apply_numpy(here, "stack", [*results], 1)
+            rows = apply_numpy(here, "reshape", rows, (count * len(results), *self.shape))
         if self.before:
             first = [self._leaf(here, each) for each in self.before]
             for each in first:
                 self._require(each)
-            start = numpys(here, "stack", [at(each, self.dtype) for each in first])
-            rows = numpys(here, "concatenate", [start, rows])
+            start = apply_numpy(here, "stack", [at(each, self.dtype) for each in first])
+            rows = apply_numpy(here, "concatenate", [start, rows])
         frozen = Frozen(f"collects what a loop appended to {self.name}")
         stacked = Stacked(
             Ref(Cell(session, rows, frozen)), self.kind, self.depth or 0, is_array=self.is_array

@@ -22,9 +22,9 @@ from pscdsl._src.frontend.interpreter.places import (
     WHOLE,
     Cell,
     Located,
+    apply_numpy,
     fitted,
     load,
-    numpys,
     parts_of,
 )
 from pscdsl._src.frontend.values import AnyValue, Applicable, Array, Builtin, Place, is_traced
@@ -101,11 +101,11 @@ class Selected(Located):
         """Return the array, with a number where nothing is selected."""
         if self.full.dtype is BOOL:
             neutral = bool(neutral)
-        return numpys(here, "where", self.mask, self.full, neutral)
+        return apply_numpy(here, "where", self.mask, self.full, neutral)
 
     def count(self) -> Value:
         """Return the number of elements as i32."""
-        count = numpys(None, "count_nonzero", self.mask)
+        count = apply_numpy(None, "count_nonzero", self.mask)
         assert isinstance(count, Value)
         return count
 
@@ -246,7 +246,7 @@ def elementwise(
 
 def _filled(name: str, neutral: float) -> Callable[[Builder, Selected], Array]:
     """Return a reduction that reads a neutral number where nothing is selected."""
-    return lambda here, x: numpys(here, name, x.filled(here, neutral))
+    return lambda here, x: apply_numpy(here, name, x.filled(here, neutral))
 
 
 def _mean(here: Builder, x: Selected) -> Array:
@@ -256,7 +256,7 @@ def _mean(here: Builder, x: Selected) -> Array:
     dtype = array.dtype
     if dtype in (F16, BF16):  # their sums, and counts, do not fit
         x.load()
-    return numpys(here, "divide", numpys(here, "sum", array), cast(x.count(), dtype))
+    return apply_numpy(here, "divide", apply_numpy(here, "sum", array), cast(x.count(), dtype))
 
 
 def _extremum(name: str, worst: float) -> Callable[[Builder, Selected], Array]:
@@ -265,8 +265,8 @@ def _extremum(name: str, worst: float) -> Callable[[Builder, Selected], Array]:
     def extremum(here: Builder, x: Selected) -> Array:
         whole = x.filled(here, worst) if x.full.dtype.is_float else x.load()
         array = whole.default() if isinstance(whole, Weak) else whole
-        value = numpys(here, name, array, initial=worst)
-        return numpys(here, "where", numpys(here, "any", x.mask), value, np.nan)
+        value = apply_numpy(here, name, array, initial=worst)
+        return apply_numpy(here, "where", apply_numpy(here, "any", x.mask), value, np.nan)
 
     return extremum
 
@@ -293,7 +293,7 @@ def product(here: Builder, apply: Callable[..., AnyValue], x: Place, y: Place) -
     if not (isinstance(x, Selected) and isinstance(y, Selected)):
         refuse(x, y)
     _require_same(x, y)
-    return apply(*(numpys(here, "ravel", operand.filled(here, 0)) for operand in (x, y)))
+    return apply(*(apply_numpy(here, "ravel", operand.filled(here, 0)) for operand in (x, y)))
 
 
 def length(x: Selected) -> PythonNumber:
@@ -323,7 +323,7 @@ def called(
         if short in REDUCTIONS:
             return REDUCTIONS[short](here, selection)
         if short == "count_nonzero":
-            return numpys(here, short, selection.filled(here, 0))
+            return apply_numpy(here, short, selection.filled(here, 0))
         if short == "size":
             return length(selection)
 
@@ -357,7 +357,7 @@ class SelectedMethod(Applicable):
         if self.name == "astype" and len(args) == 1 and not kwargs:
 
             def astype(x: AnyValue) -> Array:
-                return numpys(here, "astype", x, args[0])
+                return apply_numpy(here, "astype", x, args[0])
 
             return elementwise(here, astype, (owner,))
         if args or kwargs or self.name not in REDUCTIONS:
@@ -385,12 +385,12 @@ def attribute(owner: Selected, name: str) -> AnyValue:
 def store(here: Builder, owner: Located, index: AnyValue, value: Selected) -> None:
     """Execute `owner[index] = value` at the mask that selects the value."""
     whole = owner.load()
-    require_place(here, whole, index, value)
+    require_same_mask(here, whole, index, value)
     new = fitted(here, whole, value.full)
-    owner.store(here, WHOLE, numpys(here, "where", value.mask, new, whole))
+    owner.store(here, WHOLE, apply_numpy(here, "where", value.mask, new, whole))
 
 
-def require_place(here: Builder, whole: Array, index: AnyValue, value: Selected) -> None:
+def require_same_mask(here: Builder, whole: Array, index: AnyValue, value: Selected) -> None:
     """Require that an index is the mask that selects a value."""
     target = selected(here, whole, index, value.refusal)
     if target is None:
@@ -409,6 +409,6 @@ def updated(
     refusal = Failure() if not isinstance(value, Selected) else value.refusal
     target = selected(here, whole, index, refusal)
     if isinstance(value, Selected):
-        require_place(here, whole, index, value)
+        require_same_mask(here, whole, index, value)
         value = value.safe(here)
     return combine(whole if target is None else target.full, value)

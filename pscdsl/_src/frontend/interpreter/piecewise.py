@@ -8,7 +8,7 @@ from typing import ClassVar
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.frames import session_of
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
-from pscdsl._src.frontend.interpreter.places import fitted, load, numpys
+from pscdsl._src.frontend.interpreter.places import apply_numpy, fitted, load
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
@@ -59,11 +59,11 @@ def piecewise(
     if len(funclist) == len(conditions) + 1:
         held: Array = conditions[0]
         for each in conditions[1:]:
-            held = numpys(here, "logical_or", held, each)
-        conditions = [*conditions, numpys(here, "logical_not", held)]
+            held = apply_numpy(here, "logical_or", held, each)
+        conditions = [*conditions, apply_numpy(here, "logical_not", held)]
     if len(funclist) != len(conditions):
         raise _bad(f"got {len(funclist)} functions for {len(conditions)} conditions")
-    result = numpys(here, "zeros_like", x)
+    result = apply_numpy(here, "zeros_like", x)
     for condition, function in zip(conditions, funclist, strict=True):
         if isinstance(function, Applicable):
             written = session_of(here).stores
@@ -124,13 +124,13 @@ def _applied(here: Builder, function: Applicable, args: Args, kwargs: Kwargs) ->
 def _stored(here: Builder, whole: Array, condition: Array, value: Place) -> Array:
     """Execute `whole[condition] = value`."""
     if isinstance(value, masks.Selected):
-        masks.require_place(here, whole, condition, value)
+        masks.require_same_mask(here, whole, condition, value)
         new = fitted(here, whole, value.full)
     else:
         new = fitted(here, whole, load(value))
         if new.ndim:
             raise _bad(f"takes functions that give elements or a number, not {new.type}")
-    return numpys(here, "where", condition, new, whole)
+    return apply_numpy(here, "where", condition, new, whole)
 
 
 def _bad(problem: str) -> Failure:

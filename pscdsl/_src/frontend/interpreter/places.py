@@ -279,9 +279,9 @@ def applied(name: str, here: Builder | None, *args: AnyValue, **kwargs: AnyValue
     return result
 
 
-def numpys(here: Builder | None, name: str, *args: AnyValue, **kwargs: AnyValue) -> Array:
-    """Return the result of a NumPy function that makes an array."""
-    return applied(f"numpy.{name}", here, *args, **kwargs)
+def apply_numpy(here: Builder | None, name: str, *args: AnyValue, **kwargs: AnyValue) -> Array:
+    """Return the array of a function of NumPy, or of one by its qualified name."""
+    return applied(name if "." in name else f"numpy.{name}", here, *args, **kwargs)
 
 
 def _changed(x: Array, change: Callable[[Value], Value]) -> Array:
@@ -503,7 +503,7 @@ def as_stored(here: Builder, value: AnyValue) -> Array:
     if is_poisoned(value):
         raise Poisoned
     if is_sequence(value):
-        return numpys(here, "array", value)
+        return apply_numpy(here, "array", value)
     return as_operand(here, value)
 
 

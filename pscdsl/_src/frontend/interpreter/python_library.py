@@ -38,7 +38,8 @@ from pscdsl._src.frontend.interpreter.iteration import (
     side_by_side,
 )
 from pscdsl._src.frontend.interpreter.operators import subscript
-from pscdsl._src.frontend.interpreter.python_numbers import apply_numpy, numpy_function
+from pscdsl._src.frontend.interpreter.places import apply_numpy
+from pscdsl._src.frontend.interpreter.python_numbers import numpy_function
 from pscdsl._src.frontend.interpreter.records import RecordClass, as_function, replaced
 from pscdsl._src.frontend.purity import (
     Sets,
@@ -336,7 +337,7 @@ def _sum_of_array(here: Builder, array: Array, start: AnyValue) -> Array:
         raise Failure(NotStatic(what="`sum` of an array with a start", rewrite=rewrite))
     if dtype.name == "bool" or dtype.bits < 32:
         raise Failure(NotStatic(what=f"`sum` of an array of {dtype}", rewrite="x.sum(axis=0)"))
-    return apply_numpy("sum", here, array, axis=0)
+    return apply_numpy(here, "sum", array, axis=0)
 
 
 class _Unwritten(Source):
@@ -446,7 +447,7 @@ def _truths(name: str) -> Rule:
         if isinstance(iterable, Long | Generated):
             items = iterable.array()
             if isinstance(items, Value) and items.ndim == 1 and items.dtype is BOOL:
-                return apply_numpy(name, here, items)
+                return apply_numpy(here, name, items)
         _refuse_arrays(name, f"`np.{name}(x)`", iterable)
         decide = operators.decider(frame_of(here))
         for each in items_of(iterable):
@@ -467,9 +468,9 @@ def _abs(here: Builder, x: AnyValue, /) -> AnyValue:
             return x
         raise Failure(NotStatic(what=f"the sign of {x}"))
     if isinstance(x, Number) and x.kind is not Kind.BOOL:
-        return operators.bounded(apply_numpy("absolute", here, x), absolute(x.bounds))
+        return operators.bounded(apply_numpy(here, "absolute", x), absolute(x.bounds))
     if python_numbers.is_number(x):
-        return apply_numpy("absolute", here, python_numbers.whole(x))
+        return apply_numpy(here, "absolute", python_numbers.whole(x))
     if (is_traced(x) and not isinstance(x, Number)) or is_constant(x):
         size: AnyValue = invoke(frame_of(here), here, numpy_function("absolute"), (x,), {})
         return size
@@ -788,7 +789,7 @@ def _math(name: str) -> Rule:
                 return _integer(here, name, x)
             if isinstance(x, Dim | Number) and name in DOMAINS and known:
                 bounds = _within_domain(here, name, x)
-                result = apply_numpy(ours, here, x)
+                result = apply_numpy(here, ours, x)
                 if name in ("log2", "log10"):
                     result = python_numbers.logarithm(here, name, x, result)
                 return operators.bounded(result, bounds)

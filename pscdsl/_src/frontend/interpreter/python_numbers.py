@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeGuard
 
+from pscdsl._src.frontend.interpreter.places import apply_numpy
 from pscdsl._src.frontend.purity import refused
 from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import AnyValue, Array, NumericValue
@@ -122,7 +123,7 @@ def complex_of(here: Builder, *parts: AnyValue) -> PythonNumber:
 def truth(here: Builder, value: PythonNumber) -> Array:
     """Return `bool(value)`."""
     number = PythonNumber.of(value.value, [value])
-    return number if value.kind is Kind.BOOL else apply_numpy("not_equal", here, number, 0)
+    return number if value.kind is Kind.BOOL else apply_numpy(here, "not_equal", number, 0)
 
 
 def operands(
@@ -173,8 +174,8 @@ def furthest(here: Builder, name: str, items: Sequence[NumericValue]) -> Numeric
     promote(*items, weak_ok=True)  # a Failure for other dtypes: the result's is unknown
     found, *rest = items
     for item in rest:
-        precedes = apply_numpy("less" if name == "min" else "greater", here, item, found)
-        found = apply_numpy("where", here, precedes, item, found)
+        precedes = apply_numpy(here, "less" if name == "min" else "greater", item, found)
+        found = apply_numpy(here, "where", precedes, item, found)
     return found
 
 
@@ -190,11 +191,11 @@ def of_math(here: Builder, name: str, function: str, args: Sequence[AnyValue]) -
         return integer_of(name, found[0])
     numbers = [as_float(x) if isinstance(x, PythonNumber) else x for x in found]
     if name == "log" and len(numbers) == 2:
-        first, second = (apply_numpy("log", here, number) for number in numbers)
-        return apply_numpy("divide", here, first, second)
+        first, second = (apply_numpy(here, "log", number) for number in numbers)
+        return apply_numpy(here, "divide", first, second)
     if len(numbers) != _SAME.get(name):
         return None
-    result = apply_numpy(function, here, *numbers)
+    result = apply_numpy(here, function, *numbers)
     return logarithm(here, name, numbers[0], result) if name in _BASES else result
 
 
@@ -241,9 +242,3 @@ def numpy_function(name: str) -> Meaning:
     function = MEANINGS[name if "." in name else f"numpy.{name}"]
     assert isinstance(function, Meaning)
     return function
-
-
-def apply_numpy(name: str, here: Builder, *args: NumericValue, **options: int) -> Array:
-    """Apply a function of NumPy, or one of a qualified name, that returns one array."""
-    result: Array = numpy_function(name).apply(here, args, options)
-    return result

@@ -555,17 +555,17 @@ def _for(
     source = special_methods.gone_through(frame, iter, source)
     last = partial(run, frame, orelse) if orelse else None
     counted = _counted(frame, node, source)
-    if counted is not None and counted.few is None:
+    if counted is not None and counted.unrolled is None:
         outcome = _rolled_or_unrolled(frame, node, target, counted, body)
         return after_loop(frame, node, outcome, last)
     try:
-        items = elements(source) if counted is None else counted.few or ()
+        items = elements(source) if counted is None else counted.unrolled or ()
     except Failure as failure:
         frame.session.report(failure.at(frame.span(iter)))
         return _unrolled_in_doubt(frame, target, body)
     with unrolling(frame, frame.span(node).head(len("for")), items):
         if counted is not None:
-            outcome = _unrolled(frame, node, target, counted.few or (), body, counted.item)
+            outcome = _unrolled(frame, node, target, counted.unrolled or (), body, counted.item)
         else:
             outcome = _through(frame, node, target, source, items, body)
     return after_loop(frame, node, outcome, last)

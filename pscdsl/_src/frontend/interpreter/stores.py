@@ -8,7 +8,14 @@ from typing import Final
 
 from pscdsl._src.frontend.interpreter import masks
 from pscdsl._src.frontend.interpreter.arrangements import inputs_of_ufunc
-from pscdsl._src.frontend.interpreter.places import WHOLE, Located, as_stored, fitted, load, numpys
+from pscdsl._src.frontend.interpreter.places import (
+    WHOLE,
+    Located,
+    apply_numpy,
+    as_stored,
+    fitted,
+    load,
+)
 from pscdsl._src.frontend.values import AnyValue, Array, Place, is_traced
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import describe
@@ -27,11 +34,11 @@ from pscdsl.typing.unify import array_difference
 def update_whole(here: Builder, owner: Located, sign: str, value: AnyValue, name: str = "") -> None:
     """Execute `owner += …`; the value must fit the shape and the kind of the array."""
     array = as_stored(here, value)
-    require_place(here, owner.load(), sign, array, name)
+    require_same_shape(here, owner.load(), sign, array, name)
     owner.store(here, WHOLE, array)
 
 
-def require_place(here: Builder, whole: Array, sign: str, value: Array, name: str) -> None:
+def require_same_shape(here: Builder, whole: Array, sign: str, value: Array, name: str) -> None:
     """Refuse an update by a value of another shape than the array."""
     why = array_difference(here.facts, value.type.with_dtype(whole.dtype), whole.type)
     if why is not None:
@@ -69,10 +76,10 @@ def _copyto(
         raise Failure(BadArguments(function="np.copyto", problem="casts within a kind only"))
     whole, value, mask = dst.load(), load(src), load(where)
     if mask is not True:
-        value = numpys(here, "where", mask, fitted(here, whole, value), whole)
+        value = apply_numpy(here, "where", mask, fitted(here, whole, value), whole)
     array = as_stored(here, value)
     if array.ndim < whole.ndim:
-        array = numpys(here, "broadcast_to", array, whole.shape)
+        array = apply_numpy(here, "broadcast_to", array, whole.shape)
     update_whole(here, dst, "np.copyto", array)
 
 
@@ -82,9 +89,9 @@ def _fill_diagonal(here: Builder, a: Located, val: Place, wrap: Place = False) -
     if whole.ndim != 2 or array.ndim or wrap is not False:
         problem = "takes a matrix and a number here; `a[i, i] = v` with `i = np.arange(n)` stores"
         raise Failure(BadArguments(function="np.fill_diagonal", problem=problem))
-    rows, columns = (numpys(here, "arange", size) for size in whole.shape)
-    diagonal = numpys(here, "equal", numpys(here, "expand_dims", rows, 1), columns)
-    a.store(here, WHOLE, numpys(here, "where", diagonal, fitted(here, whole, array), whole))
+    rows, columns = (apply_numpy(here, "arange", size) for size in whole.shape)
+    diagonal = apply_numpy(here, "equal", apply_numpy(here, "expand_dims", rows, 1), columns)
+    a.store(here, WHOLE, apply_numpy(here, "where", diagonal, fitted(here, whole, array), whole))
 
 
 def _putmask(here: Builder, a: Located, mask: Place, values: Place) -> None:
@@ -94,7 +101,7 @@ def _putmask(here: Builder, a: Located, mask: Place, values: Place) -> None:
     if (array.ndim and array.shape != whole.shape) or as_stored(here, chosen).shape != whole.shape:
         problem = "takes a number, or an array of the same shape, here"
         raise Failure(BadArguments(function="np.putmask", problem=problem))
-    a.store(here, WHOLE, numpys(here, "where", chosen, array, whole))
+    a.store(here, WHOLE, apply_numpy(here, "where", chosen, array, whole))
 
 
 def _place(here: Builder, arr: Located, mask: Place, vals: Place) -> None:
@@ -122,7 +129,7 @@ def _fill(here: Builder, array: Located, value: AnyValue) -> None:
 
 def _sort(here: Builder, array: Located, axis: AnyValue = -1, kind: AnyValue = None) -> None:
     del kind  # the sorted elements are the same for any kind
-    array.store(here, WHOLE, numpys(here, "sort", array.load(), axis))
+    array.store(here, WHOLE, apply_numpy(here, "sort", array.load(), axis))
 
 
 STORING_METHODS: Final[dict[str, Callable[..., None]]] = {"fill": _fill, "sort": _sort}
@@ -146,7 +153,7 @@ class CombinedAt:
     def store(self, here: Builder, a: Place, indices: Place, b: Place = None) -> None:
         """Combine `a[indices]` with `b`."""
         if self.name == "numpy.subtract" and b is not None:
-            negative = numpys(here, "negative", load(b))
+            negative = apply_numpy(here, "negative", load(b))
             return CombinedAt("numpy.add").store(here, a, indices, negative)
         combine = _COMBINING.get(self.name)
         if combine is None or b is None or not isinstance(a, Located):
@@ -188,5 +195,5 @@ def update_item(
         )
     changed = fitted(here, whole, masks.updated(here, whole, mask, value, combine))
     shape = (*mask.shape, *(1 for _ in whole.shape[mask.ndim :]))
-    spread = numpys(here, "reshape", mask, shape)
-    update_whole(here, owner, "", numpys(here, "where", spread, changed, whole))
+    spread = apply_numpy(here, "reshape", mask, shape)
+    update_whole(here, owner, "", apply_numpy(here, "where", spread, changed, whole))
