@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from html import unescape
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pscdsl._src.cli import COMMANDS, main
+from pscdsl._src.cli import COMMANDS, main, wants_colour
 from pscdsl._src.cli.parsers import SHELLS
 
 HEADER = """\
@@ -241,6 +243,53 @@ def test_derivatives_that_are_refused(write: Write, capsys: Capture) -> None:
 def test_version(capsys: Capture) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("pscdsl ")
+
+
+@pytest.mark.parametrize(
+    ("variables", "option", "coloured"),
+    [
+        ({}, "auto", False),
+        ({"FORCE_COLOR": "1"}, "auto", True),
+        ({"FORCE_COLOR": ""}, "auto", False),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, "auto", True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, "auto", False),
+        ({"FORCE_COLOR": "1"}, "never", False),
+        ({"NO_COLOR": "1"}, "always", True),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "discover", "explain"])
+def test_variables_and_the_option_decide_on_colours(
+    write: Write,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    option: str,
+    coloured: bool,
+    command: str,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", **variables}.items():
+        monkeypatch.setenv(name, value)
+    program = f"{BAD}\n\ndef plain(x):\n    return np.exp(x)\n"
+    given = "PSC301" if command == "explain" else str(write(program))
+    main([command, given, "--colour", option])
+    assert ("\x1b[" in capsys.readouterr().out) is coloured
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_a_terminal_is_coloured(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", **variables}.items():
+        monkeypatch.setenv(name, value)
+    terminal = StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    assert wants_colour(Namespace(colour="auto"), terminal) is coloured
 
 
 def test_explain_lists_and_explains(capsys: Capture) -> None:

@@ -206,8 +206,15 @@ def version() -> str:
 
 
 def wants_colour(arguments: argparse.Namespace, stream: TextIO | None = None) -> bool:
-    """Return whether to colour the output; `NO_COLOR` and a dumb terminal are respected."""
+    """Return whether to colour the output.
+
+    The option decides, then `NO_COLOR`, then `FORCE_COLOR`, each if it is not empty; otherwise a
+    terminal that is not dumb is coloured.
+    """
     if arguments.colour != "auto":
         return bool(arguments.colour == "always")
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and (stream or sys.stdout).isatty()
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and (stream or sys.stdout).isatty()

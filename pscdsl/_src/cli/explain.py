@@ -20,7 +20,9 @@ def run(arguments: argparse.Namespace) -> int:
     if wants_colour(arguments):
         from rich import console, markdown  # which are large
 
-        console.Console(force_terminal=True).print(markdown.Markdown(document))
+        # By itself, rich would decide on colours as well, in another way.
+        coloured = console.Console(force_terminal=True, no_color=False, color_system="256")
+        coloured.print(markdown.Markdown(document))
     else:
         print(document, end="")
     return 0
