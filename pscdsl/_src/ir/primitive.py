@@ -22,6 +22,7 @@ from pscdsl.typing.python_containers import is_tuple
 
 if TYPE_CHECKING:
     from pscdsl._src.interpreters.cut import Cut
+    from pscdsl._src.ir.axis_rules import AxisRule
     from pscdsl._src.ir.builder import Value
     from pscdsl._src.ir.program import Atom, Block, Equation, Function
 
@@ -584,6 +585,17 @@ class Primitive:
         batched.
         """
         raise Failure(NoRule(primitive=self.label, rule="a batching rule"))
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        """Return along which axes it acts the same everywhere; None if it needs whole arrays."""
+        return None
+
+    def resized(self, inputs: Types, outputs: Types) -> Self:
+        """Return the primitive for parts of its operands, cut as its `axis_rule` allows.
+
+        The types are those of the parts. Most primitives have no sizes among their parameters.
+        """
+        return self
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Return the number of its floating-point operations."""

@@ -644,6 +644,11 @@ class MapReduce(Expanded, name="map_reduce"):
             state = list(combined)
         return tuple(state)
 
+    def as_reductions(self, facts: Assumptions, operands: Types) -> Block | None:
+        if reductions(self.combine, self.combine_captured) is None:
+            return None
+        return self.program(facts, operands)
+
     def expansion(self, inputs: Types) -> Block:
         return self.program(Assumptions(), inputs)
 

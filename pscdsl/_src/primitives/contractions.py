@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.primitives.elementwise import Convert, multiply
@@ -161,6 +162,22 @@ class DotGeneral(Bilinear, name="dot_general"):
             return size_of(outputs[0].shape)
         terms = size_of(tuple([inputs[0].shape[axis] for axis in self.contract[0]]))
         return size_of(outputs[0].shape) * terms * 2
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        (first, second), (left, right) = self.batched, self.contract
+        x: dict[int, int] = {}
+        y: dict[int, int] = {}
+        for one, other in zip((*first, *left), (*second, *right), strict=True):
+            x[one] = y[other] = len(x)
+        rows = [axis for axis in range(inputs[0].rank) if axis not in x]
+        columns = [axis for axis in range(inputs[1].rank) if axis not in y]
+        for axis in rows:
+            x[axis] = len(x)
+        for number, axis in enumerate(columns, start=len(x)):
+            y[axis] = number
+        result = (*[x[a] for a in (*first, *rows)], *[y[a] for a in columns])
+        operands = tuple([x[a] for a in range(len(x))]), tuple([y[a] for a in range(len(y))])
+        return AxisRule(operands, (result,), linear=((0,), (1,)))
 
 
 @lru_cache(maxsize=1024)

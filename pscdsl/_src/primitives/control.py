@@ -38,6 +38,7 @@ from pscdsl._src.interpreters.replay import (
     transpose_function,
     zeros,
 )
+from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var
 from pscdsl._src.primitives.contractions import DotGeneral
@@ -162,6 +163,10 @@ class Expanded(Control):
     def program(self, facts: Assumptions, operands: Types) -> Block:
         """Return a program with the same results for operands of these types."""
         raise NotImplementedError
+
+    def as_reductions(self, facts: Assumptions, operands: Types) -> Block | None:
+        """Return the program if it combines rows by reductions; None if by loops over them."""
+        return None
 
     def split(self, cut: Cut, operands: Sequence[Value]) -> tuple[Value, ...]:
         if all(map(cut.is_late, operands)):
@@ -333,6 +338,10 @@ class Lanes(Primitive, name="lanes"):
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         rows = [x if has else repeated(x, size) for x, has in zip(operands, batched, strict=True)]
         return self.bind(*rows), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        which, x = inputs
+        return AxisRule.leading(x.rank, (which.rank, x.rank), (x.rank,), ((1,),))
 
 
 def _mask_rows(which: Value, x: Value) -> Value:

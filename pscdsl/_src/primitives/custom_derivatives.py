@@ -19,6 +19,7 @@ from pscdsl._src.interpreters.replay import (
     transpose_block,
     zeros,
 )
+from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Block
@@ -410,6 +411,10 @@ class StopGradient(WithoutTangents, name="stop_gradient"):
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return self.bind(*operands), batched
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = inputs[0].rank
+        return AxisRule.leading(rank, (rank,), (rank,), ((0,),))
 
 
 # Solutions of equations, differentiated by the equation, independent of the solver.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.numpy_dtypes import finfo, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Types
 from pscdsl._src.ir.program import Literal
@@ -115,6 +116,9 @@ class Select(Pointwise, name="select", cheap=True):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape)
 
+    def linear_in(self, output: ArrayType) -> Sequence[Sequence[int]]:
+        return ((1, 2),)
+
 
 @dataclass(frozen=True)
 class Clamp(Pointwise, name="clamp", cheap=True):
@@ -203,6 +207,12 @@ class Convert(Pointwise, name="convert", cheap=True):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        (x,) = inputs
+        wider = x.dtype.is_inexact and self.dtype.is_inexact and self.dtype.bits >= x.dtype.bits
+        linear = ((0,),) if wider and self.dtype.is_complex >= x.dtype.is_complex else ()
+        return AxisRule.leading(x.rank, (x.rank,), (x.rank,), linear)
 
 
 @dataclass(frozen=True)

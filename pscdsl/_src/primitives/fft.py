@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import (
@@ -140,6 +141,10 @@ class Fft(Primitive, name="fft"):
         real = outputs[0] if self.kind == "irfft" else inputs[0]
         flops = FLOPS * self.axes
         return size_of(real.shape) * (flops if real.dtype.is_complex else flops // 2)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = inputs[0].rank
+        return AxisRule.leading(rank - self.axes, (rank,), (rank,), ((0,),))
 
 
 def _double(z: Value, length: Size, ends: bool) -> Value:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from pscdsl._src.interpreters.replay import zeros
+from pscdsl._src.ir.axis_rules import AxisRule, Factors, along
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import Clamp, Convert, Select, equal, minimum
@@ -132,6 +133,18 @@ def _clamped_indices(hlo: Hlo, indices: H, inputs: Types, axes: tuple[int, ...],
     return indices
 
 
+def _picked_factors(
+    inputs: Types, axes: Sequence[int], batched: int
+) -> tuple[tuple[Factors, Factors], tuple[Factors]]:
+    """Return the factors of the array and its indices, and those of the parts picked from it."""
+    x, indices = inputs[:2]
+    picks = tuple(range(indices.rank - 1))
+    left = [axis for axis in range(batched, x.rank) if axis not in axes]
+    own = {axis: len(picks) + place for place, axis in enumerate(left)}
+    array = tuple([axis if axis < batched else own.get(axis) for axis in range(x.rank)])
+    return (array, (*picks, None)), ((*picks, *own.values()),)
+
+
 @dataclass(frozen=True)
 class Gather(Linear, name="gather"):
     """Parts of an array picked by index tuples along `axes`; operands x, indices.
@@ -205,6 +218,9 @@ class Gather(Linear, name="gather"):
             return (moved(found, indices.ndim - 1, 0),), (True,)
         found = Gather(axes, shared)(x, moved(indices, 0, shared))
         return (moved(found, shared, 0),), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        return AxisRule(*_picked_factors(inputs, self.axes, self.batched), linear=((0,),))
 
 
 @dataclass(frozen=True)
@@ -403,6 +419,15 @@ class Scatter(Linear, name="scatter"):
         over, shared = replace(self, axes=axes), self.batched
         found = over(moved(x, 0, shared), indices, moved(updates, 0, indices.ndim - 1))
         return (moved(found, shared, 0),), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        (x, indices), (updates,) = _picked_factors(inputs, self.axes, self.batched)
+        shared = self.batched
+        whole = tuple([f if n < shared else None for n, f in enumerate(indices)])
+        picks = len(indices) - 1
+        new = tuple([None if shared <= n < picks else f for n, f in enumerate(updates)])
+        linear = ((0, 2),) if self.combine == "add" else ()
+        return AxisRule((x, whole, new), (x,), linear=linear)
 
 
 def _combines(combine: Combine, dtype: DType) -> bool:
@@ -625,6 +650,15 @@ class DynamicSlice(Linear, name="dynamic_slice"):
         found, is_batched = _slices_at(x, many, starts, many_starts, self.sizes, size)
         return (found,), (is_batched,)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        x, *starts = inputs
+        sizes = zip(x.shape, self.sizes, strict=True)
+        factors = along(x.rank, [axis for axis, (a, b) in enumerate(sizes) if a != b])
+        return AxisRule((factors, *[() for _ in starts]), (factors,), linear=((0,),))
+
+    def resized(self, inputs: Types, outputs: Types) -> Self:
+        return replace(self, sizes=outputs[0].shape)
+
 
 @dataclass(frozen=True)
 class DynamicUpdate(Linear, name="dynamic_update"):
@@ -677,3 +711,10 @@ class DynamicUpdate(Linear, name="dynamic_update"):
         if not any(many_starts):
             return self.bind(x, update, x.builder.literal(0, I32), *starts), (True,)
         return (_updated_at(x, update, starts, size),), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        x, update, *starts = inputs
+        sizes = zip(x.shape, update.shape, strict=True)
+        factors = along(x.rank, [axis for axis, (a, b) in enumerate(sizes) if a != b])
+        operands = (factors, factors, *[() for _ in starts])
+        return AxisRule(operands, (factors,), linear=((0, 1),))

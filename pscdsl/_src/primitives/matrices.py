@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pscdsl._src.interpreters.replay import closed, repeated
+from pscdsl._src.ir.axis_rules import AxisRule, along
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
@@ -76,6 +77,10 @@ class OfMatrices(Primitive):
             or not same_sizes(facts, b.shape[:-1], a.shape[:-1])
         ):
             self.ill_typed(f"{b} does not fit to {a}")
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        operands, results = [x.rank for x in inputs], [x.rank for x in outputs]
+        return AxisRule.leading(operands[0] - 2, operands, results)
 
 
 class Composite(OfMatrices):
@@ -244,6 +249,11 @@ class Diagonal(Shaping, name="diagonal"):
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return replace(self, axis=self.axis + 1).bind(*operands), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        x, axis = inputs[0].rank, self.axis
+        factors = along(x, (axis, axis + 1))
+        return AxisRule((factors,), ((*factors[: axis + 1], *factors[axis + 2 :]),), linear=((0,),))
 
 
 # Matrices in the last two axes of values: products, triangles and diagonals, as rules need them.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from pscdsl._src.interpreters.replay import zeros
+from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
@@ -159,6 +160,14 @@ class Pointwise(Primitive):
         ]
         return self.bind(*whole), (True,)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = outputs[0].rank
+        return AxisRule.leading(rank, [t.rank for t in inputs], (rank,), self.linear_in(outputs[0]))
+
+    def linear_in(self, output: ArrayType) -> Sequence[Sequence[int]]:
+        """Return the sets of operands in which it is linear together, the others constant."""
+        return ()
+
 
 def _spread_over_batch(value: Value, batched: bool, whole: Shape) -> Value:
     """Return an operand in the whole shape; an unbatched one of rank 0 applies everywhere."""
@@ -308,6 +317,13 @@ class Elementwise(Pointwise):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * self.flops
+
+    def linear_in(self, output: ArrayType) -> Sequence[Sequence[int]]:
+        if self.name in ("add", "subtract"):
+            return ((0, 1),)
+        if not output.dtype.is_inexact or self.derivative is None:
+            return ()
+        return [(n,) for n, rule in enumerate(self.derivative) if isinstance(rule, LinearIn)]
 
 
 def everywhere(hlo: Hlo, operands: Sequence[H], inputs: Types, output: ArrayType) -> Sequence[H]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
+from pscdsl._src.ir.axis_rules import AxisRule, along, kept_factors
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import (
@@ -260,6 +261,12 @@ class Reduce(Primitive, name="reduce"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = inputs[0].rank
+        linear = ((0,),) if self.kind == "sum" else ()
+        kept = kept_factors(rank, self.axes)
+        return AxisRule((tuple(range(rank)),), (kept,), self.kind, linear)
+
 
 def product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
     """In place of each element the product of all others along the axes.
@@ -454,6 +461,11 @@ class Cumulative(Primitive, name="cumulative"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        factors = along(inputs[0].rank, (self.axis,))
+        linear = ((0,),) if self.kind == "sum" else ()
+        return AxisRule((factors,), (factors,), linear=linear)
+
 
 # Sums of exponentials, and the largest numbers, by which they are shifted.
 
@@ -501,6 +513,10 @@ class Largest(Primitive, name="largest"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = inputs[0].rank
+        return AxisRule((tuple(range(rank)),), (kept_factors(rank, self.axes),), "maximum")
 
 
 @dataclass(frozen=True)
@@ -580,6 +596,11 @@ class ExponentialSum(Primitive, name="exponential_sum"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 6 * size_of(inputs[0].shape)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = inputs[0].rank
+        kept = kept_factors(rank, self.axes)
+        return AxisRule((along(rank, self.axes), kept), (kept,))
 
 
 def less_one(hlo: Hlo, x: H, given: ArrayType) -> H:
@@ -665,6 +686,10 @@ class ArgReduce(WithoutTangents, name="arg_reduce"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank, axes = inputs[0].rank, (self.axis,)
+        return AxisRule((along(rank, axes),), (kept_factors(rank, axes),))
 
 
 # Linear recurrences along an axis, and neighbours along one.
@@ -771,6 +796,10 @@ class LinearRecurrence(Primitive, name="linear_recurrence"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * 2
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        factors = along(inputs[0].rank, (self.axis,))
+        return AxisRule((factors, factors), (factors,), linear=((1,),))
 
 
 def _accumulator(dtype: DType) -> DType:

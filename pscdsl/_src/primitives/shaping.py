@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 import numpy as np
 
 from pscdsl._src.interpreters.replay import repeated
+from pscdsl._src.ir.axis_rules import AxisRule, along, matched
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import Select
@@ -224,6 +225,13 @@ class Broadcast(Shaping, name="broadcast", cheap=True):
         moved = Broadcast((size, *self.shape), (0, *(axis + 1 for axis in self.dims)))
         return moved.bind(*operands), (True,)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        new = tuple([a if a in self.dims else None for a in range(len(self.shape))])
+        return AxisRule((self.dims,), (new,), linear=((0,),))
+
+    def resized(self, inputs: Types, outputs: Types) -> Self:
+        return replace(self, shape=outputs[0].shape)
+
 
 @dataclass(frozen=True)
 class Reshape(Shaping, name="reshape", cheap=True):
@@ -257,6 +265,13 @@ class Reshape(Shaping, name="reshape", cheap=True):
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
         return Reshape((size, *self.shape)).bind(*operands), (True,)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        old, new = matched(inputs[0].shape, self.shape)
+        return AxisRule((old,), (new,), linear=((0,),))
+
+    def resized(self, inputs: Types, outputs: Types) -> Self:
+        return replace(self, shape=outputs[0].shape)
+
 
 @dataclass(frozen=True)
 class Transpose(Shaping, name="transpose", cheap=True):
@@ -287,6 +302,10 @@ class Transpose(Shaping, name="transpose", cheap=True):
 
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
         return Transpose((0, *(axis + 1 for axis in self.permutation))).bind(*operands), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        ranks = tuple(range(inputs[0].rank))
+        return AxisRule((ranks,), (self.permutation,), linear=((0,),))
 
 
 @dataclass(frozen=True)
@@ -339,6 +358,10 @@ class Concatenate(Shaping, name="concatenate"):
 
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
         return Concatenate(self.axis + 1).bind(*each_batched(operands, batched, size)), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        factors = along(outputs[0].rank, (self.axis,))
+        return AxisRule((factors,) * len(inputs), (factors,), linear=(tuple(range(len(inputs))),))
 
 
 @dataclass(frozen=True)
@@ -451,6 +474,16 @@ class Pad(Shaping, name="pad"):
             (inner,) = each_batched((inner,), (False,), size)
         return (Select()(outside, Broadcast(shape, (0,))(scalar), inner),), (True,)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        pads = zip(self.low, self.high, self.interior, strict=True)
+        moved = [
+            axis
+            for axis, (low, high, between) in enumerate(pads)
+            if not low == high == between == 0
+        ]
+        factors = along(inputs[0].rank, moved)
+        return AxisRule((factors, ()), (factors,))
+
 
 @dataclass(frozen=True)
 class Slice(Shaping, name="slice", cheap=True):
@@ -514,6 +547,23 @@ class Slice(Shaping, name="slice", cheap=True):
         over = Slice((0, *self.start), (size, *self.limit), (1, *self.stride))
         return over.bind(*operands), (True,)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        factors = along(inputs[0].rank, self._cut_axes(inputs[0]))
+        return AxisRule((factors,), (factors,), linear=((0,),))
+
+    def _cut_axes(self, x: ArrayType) -> list[int]:
+        """Return the axes of which something is left out."""
+        parts = zip(x.shape, self.start, self.limit, self.stride, strict=True)
+        return [
+            axis
+            for axis, (size, start, limit, stride) in enumerate(parts)
+            if not (start == 0 and limit == size and stride == 1)
+        ]
+
+    def resized(self, inputs: Types, outputs: Types) -> Self:
+        limits = zip(inputs[0].shape, outputs[0].shape, self.limit, strict=True)
+        return replace(self, limit=tuple([x if x == y else limit for x, y, limit in limits]))
+
 
 @dataclass(frozen=True)
 class Reverse(Shaping, name="reverse", cheap=True):
@@ -542,6 +592,10 @@ class Reverse(Shaping, name="reverse", cheap=True):
 
     def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
         return Reverse(tuple([axis + 1 for axis in self.axes])).bind(*operands), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        factors = along(inputs[0].rank, self.axes)
+        return AxisRule((factors,), (factors,), linear=((0,),))
 
 
 def _text(shape: Shape) -> str:

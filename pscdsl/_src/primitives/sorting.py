@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from pscdsl._src.ir.axis_rules import AxisRule, along
 from pscdsl._src.ir.numpy_dtypes import from_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.indexing import Gather, moved, take_along
@@ -136,6 +137,10 @@ class Sort(Primitive, name="sort"):
         """Nothing: comparisons are no arithmetic."""
         return 0
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        factors = along(inputs[0].rank, (self.axis,))
+        return AxisRule((factors,) * len(inputs), (factors,) * len(outputs))
+
 
 @dataclass(frozen=True)
 class TopK(Primitive, name="top_k"):
@@ -194,6 +199,10 @@ class TopK(Primitive, name="top_k"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Nothing: comparisons are no arithmetic."""
         return 0
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = inputs[0].rank
+        return AxisRule.leading(rank - 1, (rank,), (rank, rank))
 
 
 @dataclass(frozen=True)
@@ -500,6 +509,13 @@ class SearchSorted(WithoutTangents, name="search_sorted"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Nothing: comparisons are no arithmetic."""
         return 0
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        a, v = inputs
+        shared = a.rank - 1
+        first = tuple([axis if axis < shared else None for axis in range(a.rank)])
+        second = tuple(range(v.rank))
+        return AxisRule((first, second), (second,))
 
 
 def _steps(count: int) -> list[int]:

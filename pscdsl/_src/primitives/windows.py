@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
+from pscdsl._src.ir.axis_rules import AxisRule, along
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.contractions import accumulator as product_accumulator
@@ -274,6 +275,14 @@ class Sliding(Primitive):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * size_of(self.window)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        alone = (1, 1, (0, 0), 1, 1)
+        parts = zip(
+            self.window, self.strides, self.padding, self.dilation, self.base_dilation, strict=True
+        )
+        factors = along(len(self.window), [a for a, part in enumerate(parts) if part != alone])
+        return AxisRule((factors,), (factors,) * len(outputs))
 
 
 @dataclass(frozen=True)
@@ -666,6 +675,15 @@ class Convolution(Bilinear, name="convolution"):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * size_of(inputs[1].shape[1:]) * 2
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        space = (None,) * (inputs[0].rank - 2)
+        linear = ((0,), (1,))
+        if not self.groups == self.batch_groups == 1:
+            images = 0 if self.batch_groups == 1 else None
+            operands = (images, None, *space), (None, None, *space)
+            return AxisRule(operands, ((images, None, *space),), linear=linear)
+        return AxisRule(((0, 1, *space), (2, 1, *space)), ((0, 2, *space),), linear=linear)
 
 
 def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) -> Convolution:

@@ -1,0 +1,353 @@
+"""Primitives of a program that every device of a mesh runs on its own pieces.
+
+They are in no program that a user writes: the pass `partition` puts them where pieces of one device
+depend on those of others. `mesh` holds the axes of the mesh in order with their sizes, and `over`
+the axes along which devices exchange; a device takes the place among its peers that its coordinates
+along `over` say, those along the first axis of `over` changing slowest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+
+from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.primitives.pointwise import Linear
+from pscdsl._src.primitives.reductions import (
+    OPERATIONS,
+    SIGNED,
+    UFUNCS,
+    Reduction,
+    combinable,
+    from_ordered,
+    ordered,
+    reducible,
+)
+from pscdsl._src.primitives.shaping import stored
+from pscdsl.typing.array_types import ArrayType, size_of
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import Size, numbers
+from pscdsl.typing.dtypes import I32, U32
+
+if TYPE_CHECKING:
+    from pscdsl._src.ir.builder import Value
+
+MeshAxes: TypeAlias = tuple[tuple[str, Size], ...]
+"""The axes of a mesh in order, with their sizes."""
+
+
+@runtime_checkable
+class DeviceEvaluation(Evaluation, Protocol):
+    """The context of a NumPy meaning on one of several devices that run in step."""
+
+    @property
+    def device(self) -> int:
+        """Return the number of this device in the mesh."""
+        ...
+
+    def exchange(self, array: NDArray) -> Sequence[NDArray]:
+        """Return the arrays that all devices give at this step, in the order of the devices."""
+        ...
+
+
+@dataclass(frozen=True)
+class Collective(Primitive):
+    """Base of the primitives that know the mesh."""
+
+    over: tuple[str, ...]
+    mesh: MeshAxes
+
+    @property
+    def count(self) -> Size:
+        """Return the number of devices that exchange with each other."""
+        sizes, total = dict(self.mesh), cast("Size", 1)
+        for axis in self.over:
+            total = total * sizes[axis]
+        return total
+
+    def groups(self) -> NDArray:
+        """Return the devices that exchange with each other, a row each; sizes are numbers."""
+        names = [name for name, _ in self.mesh]
+        sizes = numbers([size for _, size in self.mesh])
+        apart = [n for n, name in enumerate(names) if name not in self.over]
+        order = [*apart, *[names.index(name) for name in self.over]]
+        devices = np.arange(np.prod(sizes, dtype=np.int64)).reshape(sizes)
+        return devices.transpose(order).reshape(-1, *numbers([self.count]))
+
+    def group(self, here: Evaluation) -> list[int]:
+        """Return the devices with which this one exchanges, in their order."""
+        device = on_device(here).device
+        mesh = tuple([(name, here.size(size)) for name, size in self.mesh])
+        (own,) = [row for row in replace(self, mesh=mesh).groups() if device in row]
+        return [int(peer) for peer in own]
+
+    def peers(self, here: Evaluation, x: NDArray) -> list[NDArray]:
+        """Return the arrays of the devices with which this one exchanges, in their order."""
+        given = on_device(here).exchange(x)
+        return [given[peer] for peer in self.group(here)]
+
+    def group_attribute(self, hlo: Hlo) -> Any:
+        """Return the groups as an attribute of StableHLO's operations."""
+        groups = self.groups()
+        rows, columns = groups.shape
+        return hlo.parse_attribute(f"dense<{groups.tolist()}> : tensor<{rows}x{columns}xi64>")
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0
+
+    def require_mesh(self) -> None:
+        """Refuse axes that the mesh has not, or that are named twice."""
+        names = [name for name, _ in self.mesh]
+        if len({*self.over}) < len(self.over) or not {*self.over} <= {*names}:
+            self.ill_typed(f"axes {self.over} of the mesh {names}")
+
+
+def on_device(here: Evaluation) -> DeviceEvaluation:
+    """Return the context of a meaning as that of one device."""
+    if not isinstance(here, DeviceEvaluation):
+        raise TypeError("a program for the devices of a mesh is evaluated on all of them at once")
+    return here
+
+
+@dataclass(frozen=True)
+class AllReduce(Collective, name="all_reduce"):
+    """The arrays of several devices combined element by element, on each of them."""
+
+    kind: Reduction = "sum"
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        self.require_mesh()
+        if not reducible(self.kind, x.dtype):
+            self.ill_typed(f"{self.kind} of {x}")
+        return operands
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        total, *others = [combinable(each) for each in self.peers(here, x)]
+        with np.errstate(all="ignore"):
+            for other in others:
+                total = UFUNCS[self.kind](total, other)
+            return (np.asarray(total).astype(x.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,), (given,) = operands, inputs
+        if self.count == 1:
+            return operands
+        if given.dtype.is_float and self.kind in ("maximum", "minimum"):
+            # XLA may drop NaN in an extreme of floats; integers in their order keep it.
+            signed = SIGNED[given.dtype.bits]
+            number = ordered(hlo, x, given, signed.range[1 if self.kind == "maximum" else 0])
+            (number,) = self._emit(hlo, number, given.with_dtype(signed))
+            return (from_ordered(hlo, number, given),)
+        return self._emit(hlo, x, given)
+
+    def _emit(self, hlo: Hlo, x: H, given: ArrayType) -> tuple[H, ...]:
+        scalar = hlo.tensor(given.with_shape(()))
+        operation = OPERATIONS[self.kind]
+        body = hlo.region([scalar, scalar], lambda pair: (hlo.binary(operation, *pair),))
+        groups = {"replica_groups": self.group_attribute(hlo)}
+        return hlo.op("all_reduce", (x,), (given,), groups, (body,))
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape)
+
+
+@dataclass(frozen=True)
+class AllGather(Collective, name="all_gather"):
+    """The pieces of several devices put together along an axis, on each of them."""
+
+    axis: int = 0
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        self.require_mesh()
+        if not 0 <= self.axis < x.rank:
+            self.ill_typed(f"axis {self.axis} of {x}")
+        shape = list(x.shape)
+        shape[self.axis] = shape[self.axis] * self.count
+        return (x.with_shape(tuple(shape)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        return (np.concatenate(self.peers(here, x), self.axis),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        if self.count == 1:
+            return operands
+        attributes = {"all_gather_dim": self.axis, "replica_groups": self.group_attribute(hlo)}
+        return hlo.op("all_gather", operands, outputs, attributes)
+
+
+@dataclass(frozen=True)
+class ReduceScatter(Collective, name="reduce_scatter"):
+    """The arrays of several devices added, each device with its own part along an axis."""
+
+    axis: int = 0
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        self.require_mesh()
+        if not x.dtype.is_number or not 0 <= self.axis < x.rank:
+            self.ill_typed(f"the sum of {x} along axis {self.axis}")
+        return (part_of_axis(self, facts, x, self.axis, self.count),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (whole,) = AllReduce(self.over, self.mesh).evaluate(here, *operands)
+        return OwnPart(self.over, self.mesh, self.axis).evaluate(here, whole)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        if self.count == 1:
+            return operands
+        scalar = hlo.tensor(inputs[0].with_shape(()))
+        body = hlo.region([scalar, scalar], lambda pair: (hlo.binary("add", *pair),))
+        attributes = {"scatter_dimension": self.axis, "replica_groups": self.group_attribute(hlo)}
+        return hlo.op("reduce_scatter", operands, outputs, attributes, (body,))
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(inputs[0].shape)
+
+
+@dataclass(frozen=True)
+class AllToAll(Collective, name="all_to_all"):
+    """An array cut along one axis, whose pieces were along another one before."""
+
+    cut: int = 0
+    joined: int = 0
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        self.require_mesh()
+        if not (0 <= self.cut < x.rank and 0 <= self.joined < x.rank and self.cut != self.joined):
+            self.ill_typed(f"axes {self.cut} and {self.joined} of {x}")
+        cut = part_of_axis(self, facts, x, self.cut, self.count)
+        shape = list(cut.shape)
+        shape[self.joined] = shape[self.joined] * self.count
+        return (x.with_shape(tuple(shape)),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        whole = np.concatenate(self.peers(here, operands[0]), self.joined)
+        return OwnPart(self.over, self.mesh, self.cut).evaluate(here, whole)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        if self.count == 1:
+            return operands
+        attributes = {
+            "split_dimension": self.cut,
+            "concat_dimension": self.joined,
+            "split_count": hlo.size(self.count),
+            "replica_groups": self.group_attribute(hlo),
+        }
+        return hlo.op("all_to_all", operands, outputs, attributes)
+
+
+@dataclass(frozen=True)
+class DevicePlace(Collective, name="device_place"):
+    """The place of a device among those with which it exchanges, an i32."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        self.require_mesh()
+        return (ArrayType(I32),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (np.asarray(self.group(here).index(on_device(here).device), np.int32),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        if self.count == 1:
+            return (hlo.full(0, outputs[0]),)
+        (replica,) = hlo.op("replica_id", (), (ArrayType(U32),))
+        device = hlo.op("convert", (replica,), outputs)[0]
+        sizes = dict(zip(dict(self.mesh), numbers([s for _, s in self.mesh]), strict=True))
+        inner = 1
+        strides: dict[str, int] = {}
+        for name in reversed(sizes):
+            strides[name], inner = inner, inner * sizes[name]
+        place = hlo.full(0, outputs[0])
+        for name in self.over:
+            along = hlo.binary("divide", device, hlo.full(strides[name], outputs[0]))
+            along = hlo.binary("remainder", along, hlo.full(sizes[name], outputs[0]))
+            place = hlo.binary("multiply", place, hlo.full(sizes[name], outputs[0]))
+            place = hlo.binary("add", place, along)
+        return (place,)
+
+
+@dataclass(frozen=True)
+class OwnPart(Collective, name="own_part"):
+    """The part along an axis that a device has of an array which all have whole."""
+
+    axis: int = 0
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        self.require_mesh()
+        if not 0 <= self.axis < x.rank:
+            self.ill_typed(f"axis {self.axis} of {x}")
+        return (part_of_axis(self, facts, x, self.axis, self.count),)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (x,) = operands
+        (place,) = DevicePlace(self.over, self.mesh).evaluate(here)
+        length = x.shape[self.axis] // len(self.group(here))
+        whole: list[slice] = [slice(None)] * x.ndim
+        whole[self.axis] = slice(int(place) * length, (int(place) + 1) * length)
+        return (x[tuple(whole)],)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        if self.count == 1:
+            return operands
+        (output,), index = outputs, ArrayType(I32)
+        (place,) = DevicePlace(self.over, self.mesh).lower(hlo, (), (), (index,))
+        words = stored(output)
+        zero = hlo.full(0, index)
+        starts = [zero] * (output.rank + len(words))
+        length = hlo.size(output.shape[self.axis])
+        starts[self.axis] = hlo.binary("multiply", place, hlo.full(length, index))
+        sizes = hlo.i64_array((*hlo.shape(output.shape), *words))
+        return hlo.op("dynamic_slice", (*operands, *starts), outputs, {"slice_sizes": sizes})
+
+
+def part_of_axis(
+    primitive: Primitive, facts: Assumptions, x: ArrayType, axis: int, count: Size
+) -> ArrayType:
+    """Return the type of one of `count` equal parts along an axis."""
+    whole = x.shape[axis]
+    part = whole // count
+    if part * count != whole and not facts.proves(Fact("==", part * count, whole)):
+        primitive.ill_typed(f"{x} has no {count} equal parts along axis {axis}")
+    return x.with_shape((*x.shape[:axis], part, *x.shape[axis + 1 :]))
+
+
+@dataclass(frozen=True)
+class Place(Linear, name="place", cheap=True):
+    """The operand itself, cut along axes of the mesh; it has no effect without a mesh."""
+
+    axes: tuple[tuple[str, ...], ...]
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        if operands[0].rank != len(self.axes):
+            self.ill_typed(f"{operands[0]} has no {len(self.axes)} axes")
+        return operands
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return operands
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        return operands
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        assert cotangent is not None
+        return self.bind(cotangent)
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return Place(((), *self.axes)).bind(*operands), (True,)
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return 0

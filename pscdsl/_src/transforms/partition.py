@@ -1,0 +1,712 @@
+"""A typed program as the program that each device of a mesh runs on its own pieces.
+
+A placement says along which axes of the mesh each axis of a value is cut, and over which axes of
+the mesh the value is still a sum in parts. The pass follows placements from the parameters through
+every equation by its axis rule, cuts what is whole where it meets pieces (which sends nothing),
+adds parts as late as they may be added, and puts collectives where pieces have to move.
+
+Sizes: where the name n is cut along the mesh axis `data`, n means the length of a piece in the new
+program, and what was n is `data*n` there; a piece of an axis has the size of the axis divided by
+the sizes of the mesh axes, which has to leave no rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias, cast
+
+from pscdsl._src.interpreters.replay import closed
+from pscdsl._src.ir.axis_rules import AxisRule
+from pscdsl._src.ir.builder import Builder, Value
+from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, walk
+from pscdsl._src.primitives.collectives import (
+    AllGather,
+    AllReduce,
+    AllToAll,
+    MeshAxes,
+    OwnPart,
+    Place,
+    ReduceScatter,
+)
+from pscdsl._src.primitives.control import Call, Control, Expanded, substitute_block
+from pscdsl._src.primitives.reductions import Reduction
+from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
+from pscdsl._src.primitives.shaping import Broadcast, Iota, exactly
+from pscdsl._src.transforms.simplify import simplify
+from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.placements import (
+    AxesDiffer,
+    NotPartitioned,
+    UnequalPieces,
+)
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim, Size, names, substitute, variable
+from pscdsl.typing.facts import Fact
+from pscdsl.typing.placements import Placement
+
+Axes: TypeAlias = tuple[tuple[str, ...], ...]
+"""For each axis of an array the axes of the mesh along which it is cut."""
+
+
+class Placed(NamedTuple):
+    """A value of the new program, and what a device has of it."""
+
+    value: Value
+    axes: Axes
+    parts: frozenset[str] = frozenset()
+    """The axes of the mesh over which it is a sum in parts."""
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """The program of each device, and the placements of its arguments and results."""
+
+    function: Function
+    mesh: tuple[str, ...]
+    """The axes of the mesh, in order."""
+    cut: Mapping[str, tuple[str, ...]]
+    """The axes of the mesh along which each name of a size is cut."""
+    arguments: tuple[Placement, ...]
+    results: tuple[Placement, ...]
+
+    def sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
+        """Return the sizes of the program of a device, given those of the whole arrays."""
+        found = {name: mesh[name] for name in self.mesh}
+        for name, size in whole.items():
+            pieces = 1
+            for axis in self.cut.get(name, ()):
+                pieces *= mesh[axis]
+            if size % pieces:
+                along = "@".join(self.cut[name])
+                raise Failure(UnequalPieces(size=f"{name} = {size}", along=along, pieces=pieces))
+            found[name] = size // pieces
+        return found
+
+
+def partition(
+    function: Function,
+    arguments: Sequence[Placement],
+    results: Sequence[Placement | None],
+    mesh: Sequence[str],
+) -> Partitioned:
+    """Return the program of each device of a mesh with these axes.
+
+    `arguments` has the placement of each parameter of the body, `results` that of each result, or
+    None where it may be any. Raise a Failure where pieces are not equal, or do not meet.
+    """
+    pass_ = Partition(function, arguments, mesh)
+    return pass_.partitioned(function, arguments, results)
+
+
+class Partition:
+    """The pass over one program."""
+
+    def __init__(
+        self, function: Function, arguments: Sequence[Placement], mesh: Sequence[str]
+    ) -> None:
+        self._names = tuple(mesh)
+        self._mesh: MeshAxes = tuple([(name, variable(name)) for name in mesh])
+        self._cut = _cut_names(function, arguments)
+        self.whole: dict[str, Size] = {
+            name: variable(name) * self.pieces(axes) for name, axes in self._cut.items()
+        }
+        facts = [fact.substitute(self.whole) for fact in function.facts.facts]
+        bounds = [
+            Fact("<=", 0, variable(name))
+            for name in self._cut
+            if function.facts.lower_bound(name) == 0
+        ]
+        self.facts = Assumptions((*facts, *bounds))
+        self._dims = (*function.dims, *self._names)
+        self._called: dict[object, tuple[Function, list[tuple[Axes, frozenset[str]]]]] = {}
+        self._spread: dict[Atom, tuple[Broadcast | Iota, tuple[Value, ...]]] = {}
+
+    # The sizes of pieces.
+
+    def pieces(self, axes: Iterable[str]) -> Size:
+        """Return the number of pieces along axes of the mesh."""
+        count: Size = 1
+        for axis in axes:
+            count = count * variable(axis)
+        return count
+
+    def local(self, whole: ArrayType, axes: Axes) -> ArrayType:
+        """Return the type of a piece of an array."""
+        shape: list[Size] = []
+        for size, along in zip(whole.shape, axes, strict=True):
+            own = size if isinstance(size, int) else substitute(size, self.whole)
+            if along:
+                count = self.pieces(along)
+                part = own // count
+                if part * count != own:
+                    raise Failure(
+                        UnequalPieces(size=str(size), along="@".join(along), pieces=count)
+                    )
+                own = part
+            shape.append(own)
+        return whole.with_shape(tuple(shape))
+
+    # Programs.
+
+    def partitioned(
+        self,
+        function: Function,
+        arguments: Sequence[Placement],
+        results: Sequence[Placement | None],
+    ) -> Partitioned:
+        """Return the whole program, its results as they are wanted."""
+        given = [placement.axes for placement in arguments]
+        found: list[Axes] = []
+
+        def build(here: Builder, params: list[Value]) -> list[Value]:
+            operands = [Placed(x, axes) for x, axes in zip(params, given, strict=True)]
+            placed = self.block(here, function.body, operands)
+            for n, (each, atom, wanted) in enumerate(
+                zip(placed, function.body.results, results, strict=True)
+            ):
+                axes = each.axes if wanted is None else wanted.axes
+                placed[n] = self.finished(here, self.moved(here, each, atom.type, axes))
+            found.extend([each.axes for each in placed])
+            return [each.value for each in placed]
+
+        types = [
+            self.local(var.type, axes)
+            for var, axes in zip(function.body.params, given, strict=True)
+        ]
+        body = closed(self.facts, types, build)
+        made = replace(
+            function,
+            dims=self._dims,
+            facts=self.facts,
+            body=body,
+            parameters=(),
+            result=None,
+            origins={},
+        )
+        placements = tuple([Placement(axes) for axes in found])
+        return Partitioned(simplify(made), self._names, self._cut, tuple(arguments), placements)
+
+    def block(self, here: Builder, block: Block, operands: Sequence[Placed]) -> list[Placed]:
+        """Append the equations of a block, and return its results."""
+        env: dict[Atom, Placed] = dict(zip(block.params, operands, strict=True))
+        program = here.program
+        place = program.span
+        for equation in block.equations:
+            program.span = equation.span
+            inputs = [self._operand(here, env, atom) for atom in equation.inputs]
+            try:
+                outputs = self.equation(here, equation, inputs)
+            except Failure as failure:
+                raise failure.at(equation.span) from None
+            env.update(zip(equation.outputs, outputs, strict=True))
+        program.span = place
+        return [self._operand(here, env, atom) for atom in block.results]
+
+    def _operand(self, here: Builder, env: Mapping[Atom, Placed], atom: Atom) -> Placed:
+        return Placed(Value(here, atom), ()) if isinstance(atom, Literal) else env[atom]
+
+    def equation(
+        self, here: Builder, equation: Equation, inputs: Sequence[Placed]
+    ) -> Sequence[Placed]:
+        """Append one equation on pieces."""
+        primitive = equation.primitive
+        if primitive.has_effect:
+            raise Failure(NotPartitioned(what=f"`{primitive.label}`"))
+        types = [atom.type for atom in equation.inputs]
+        if isinstance(primitive, Place):
+            (x,), (type_,) = inputs, types
+            return [self.moved(here, x, type_, primitive.axes)]
+        if isinstance(primitive, Call):
+            return self.call(here, primitive, inputs)
+        if isinstance(primitive, Expanded):
+            block = primitive.as_reductions(here.facts, tuple(types))
+            if block is not None:
+                return self.block(here, block, inputs)
+        if isinstance(primitive, Control):
+            return self.control(here, primitive, equation, inputs)
+        return self.plain(here, equation, inputs)
+
+    # Equations without blocks.
+
+    def plain(
+        self, here: Builder, equation: Equation, inputs: Sequence[Placed]
+    ) -> Sequence[Placed]:
+        """Append an equation by its axis rule."""
+        primitive = equation.primitive
+        given = tuple([atom.type for atom in equation.inputs])
+        made = tuple([var.type for var in equation.outputs])
+        rule = primitive.axis_rule(given, made) or _needs_whole(given, made)
+        inputs, parts = self._kept_parts(here, rule, inputs)
+        along = self._along(primitive, rule, inputs, given, parts)
+        operands = [
+            self.moved(here, x, type_, _axes_of(factors, along)).value
+            for x, type_, factors in zip(inputs, given, rule.operands, strict=True)
+        ]
+        wanted = [_axes_of(factors, along) for factors in rule.results]
+        types = tuple([self.local(t, axes) for t, axes in zip(made, wanted, strict=True)])
+        own = primitive.substitute(self.whole)
+        own = own.resized(tuple([x.type for x in operands]), types)
+        values = [
+            exactly(x, type_.shape)
+            for x, type_ in zip(here.bind(own, operands), types, strict=True)
+        ]
+        if isinstance(own, Broadcast | Iota):
+            self._spread[values[0].atom] = own, tuple(operands)
+        over = frozenset([axis for f in rule.reduced() for axis in along.get(f, ())])
+        if over and rule.combine != "sum":
+            kind = cast("Reduction", rule.combine)
+            combine = AllReduce(self._ordered(over), self._mesh, kind)
+            values = [here.bind(combine, (x,))[0] for x in values]
+            over = frozenset()
+        return [Placed(x, axes, parts | over) for x, axes in zip(values, wanted, strict=True)]
+
+    def _kept_parts(
+        self, here: Builder, rule: AxisRule, inputs: Sequence[Placed]
+    ) -> tuple[Sequence[Placed], frozenset[str]]:
+        """Return the operands, and the parts that the results have because operands have them.
+
+        Parts stay where the equation is linear in the operands that have them; elsewhere they are
+        added first.
+        """
+        having = [n for n, x in enumerate(inputs) if x.parts]
+        if not having:
+            return inputs, frozenset()
+        parts = inputs[having[0]].parts
+        alike = all(inputs[n].parts == parts for n in having)
+        used = {axis for x in inputs for along in x.axes for axis in along}
+        linear = any({*group} == {*having} for group in rule.linear)
+        if alike and linear and parts.isdisjoint(used):
+            return inputs, parts
+        return [self.finished(here, x) for x in inputs], frozenset()
+
+    def _along(
+        self,
+        primitive: Primitive,
+        rule: AxisRule,
+        inputs: Sequence[Placed],
+        types: Sequence[ArrayType],
+        parts: frozenset[str],
+    ) -> dict[int, tuple[str, ...]]:
+        """Return the axes of the mesh along which each factor is cut."""
+        along: dict[int, tuple[str, ...]] = {}
+        taken = set(parts)
+        order = sorted(range(len(inputs)), key=lambda n: -types[n].rank)
+        for n in order:
+            for factor, axes in zip(rule.operands[n], inputs[n].axes, strict=True):
+                if factor is None or not axes:
+                    continue
+                known = along.get(factor, ())
+                if known[: len(axes)] == axes:
+                    continue
+                if known and axes[: len(known)] != known:
+                    raise Failure(
+                        AxesDiffer(
+                            primitive=primitive.label,
+                            left=self._shown(order, inputs, types, rule, factor, known),
+                            right=placed_text(types[n], inputs[n].axes),
+                        )
+                    )
+                new = axes[len(known) :]
+                if taken.isdisjoint(new):  # else the operand is put together along this axis
+                    along[factor] = axes
+                    taken.update(new)
+        return along
+
+    def _shown(
+        self,
+        order: Sequence[int],
+        inputs: Sequence[Placed],
+        types: Sequence[ArrayType],
+        rule: AxisRule,
+        factor: int,
+        known: tuple[str, ...],
+    ) -> str:
+        """Return the text of the operand that is cut along a factor."""
+        for n in order:
+            for own, axes in zip(rule.operands[n], inputs[n].axes, strict=True):
+                if own == factor and axes == known:
+                    return placed_text(types[n], inputs[n].axes)
+        raise AssertionError("no operand is cut along the factor")
+
+    # Pieces that move.
+
+    def finished(self, here: Builder, x: Placed) -> Placed:
+        """Return a value whose parts are added."""
+        if not x.parts:
+            return x
+        add = AllReduce(self._ordered(x.parts), self._mesh)
+        return Placed(here.bind(add, (x.value,))[0], x.axes)
+
+    def moved(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
+        """Return a value cut along other axes of the mesh; parts that stay are still parts."""
+        if len(wanted) != whole.rank:
+            raise Failure(NotPartitioned(what=f"a placement of {len(wanted)} axes for {whole}"))
+        if {axis for along in wanted for axis in along} & x.parts:
+            x = self._scattered(here, x, whole, wanted)
+        kept = [_shared(have, want) for have, want in zip(x.axes, wanted, strict=True)]
+        for axis, have in enumerate(x.axes):
+            lost = have[len(kept[axis]) :]
+            if lost:
+                x = self._without(here, x, whole, wanted, axis, lost)
+        for axis, want in enumerate(wanted):
+            new = want[len(x.axes[axis]) :]
+            if new:
+                x = self._cut_more(here, x, whole, axis, new)
+        return x
+
+    def _without(
+        self,
+        here: Builder,
+        x: Placed,
+        whole: ArrayType,
+        wanted: Axes,
+        axis: int,
+        lost: tuple[str, ...],
+    ) -> Placed:
+        """Return a value that is not cut along some axes of the mesh any more."""
+        axes = [*x.axes]
+        axes[axis] = axes[axis][: len(axes[axis]) - len(lost)]
+        for other, want in enumerate(wanted):
+            have = x.axes[other]
+            if (
+                other != axis
+                and want[: len(have)] == have
+                and want[len(have) :][: len(lost)] == lost
+            ):
+                axes[other] = (*have, *lost)
+                move: Primitive = AllToAll(lost, self._mesh, other, axis)
+                break
+        else:
+            move = AllGather(lost, self._mesh, axis)
+        return self._bound(here, move, x, whole, tuple(axes))
+
+    def _cut_more(
+        self, here: Builder, x: Placed, whole: ArrayType, axis: int, new: tuple[str, ...]
+    ) -> Placed:
+        """Return the own piece of what every device has; a number is spread over a piece only."""
+        axes = (*x.axes[:axis], (*x.axes[axis], *new), *x.axes[axis + 1 :])
+        spread = self._spread.get(x.value.atom)
+        if spread is not None:
+            made, operands = spread
+            shape = self.local(whole, axes).shape
+            if isinstance(made, Broadcast) and axis not in made.dims:
+                value = here.bind(Broadcast(shape, made.dims), operands)[0]
+                self._spread[value.atom] = Broadcast(shape, made.dims), operands
+                return Placed(value, axes, x.parts)
+            if isinstance(made, Iota) and made.axis != axis:
+                value = here.bind(Iota(shape, made.axis, made.dtype), ())[0]
+                self._spread[value.atom] = Iota(shape, made.axis, made.dtype), ()
+                return Placed(value, axes, x.parts)
+        return self._bound(here, OwnPart(new, self._mesh, axis), x, whole, axes)
+
+    def _scattered(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
+        """Return a value whose parts are added, each device with its own part of the sum."""
+        for axis, want in enumerate(wanted):
+            have = x.axes[axis]
+            new = want[len(have) :]
+            if want[: len(have)] == have and new and x.parts.issuperset(new):
+                axes = (*x.axes[:axis], want, *x.axes[axis + 1 :])
+                moved = self._bound(here, ReduceScatter(new, self._mesh, axis), x, whole, axes)
+                return moved._replace(parts=x.parts.difference(new))
+        return self.finished(here, x)
+
+    def _bound(
+        self, here: Builder, move: Primitive, x: Placed, whole: ArrayType, axes: Axes
+    ) -> Placed:
+        shape = self.local(whole, axes).shape
+        return Placed(exactly(here.bind(move, (x.value,))[0], shape), axes, x.parts)
+
+    def _ordered(self, axes: Iterable[str]) -> tuple[str, ...]:
+        """Return axes in the order of the mesh."""
+        found = {*axes}
+        return tuple([name for name in self._names if name in found])
+
+    # Calls and blocks.
+
+    def call(self, here: Builder, primitive: Call, inputs: Sequence[Placed]) -> Sequence[Placed]:
+        """Append the call of a function that is partitioned for these placements."""
+        inputs = [self.finished(here, x) for x in inputs]
+        axes = tuple([x.axes for x in inputs])
+        key = primitive.function, primitive.sizes, axes
+        known = self._called.get(key)
+        if known is None:
+            found: list[tuple[Axes, frozenset[str]]] = []
+            body = substitute_block(primitive.function.body, dict(primitive.sizes))
+
+            def build(inner: Builder, params: list[Value]) -> list[Value]:
+                operands = [Placed(x, each) for x, each in zip(params, axes, strict=True)]
+                placed = self.block(inner, body, operands)
+                found.extend([(each.axes, each.parts) for each in placed])
+                return [each.value for each in placed]
+
+            block = closed(self.facts, [x.value.type for x in inputs], build)
+            function = replace(
+                primitive.function,
+                dims=self._dims,
+                facts=self.facts,
+                body=block,
+                parameters=(),
+                result=None,
+                origins={},
+            )
+            known = self._called[key] = function, found
+        function, placements = known
+        own = Call(function, tuple([(name, variable(name)) for name in self._dims]))
+        values = here.bind(own, [x.value for x in inputs])
+        return [Placed(x, *placement) for x, placement in zip(values, placements, strict=True)]
+
+    def control(
+        self,
+        here: Builder,
+        primitive: Control,
+        equation: Equation,
+        inputs: Sequence[Placed],
+    ) -> Sequence[Placed]:
+        """Append an equation with blocks: one that runs once is replaced by its block."""
+        layout = primitive.layout
+        inputs = [self.finished(here, x) for x in inputs]
+        given = layout.operands(inputs)
+        if len(layout.run) == 1 and layout.run[0].nesting is Nesting.ONCE:
+            (region,) = layout.run
+            operands = [x for group in region.takes for x in given[group]]
+            results = iter(self.block(here, region.block, operands))
+            members = {g: [next(results) for _ in range(g.count)] for g in region.gives}
+            return layout.outputs(members)
+        return Loop(self, primitive, equation, given).append(here)
+
+
+class Loop:
+    """A loop or choice whose blocks run on pieces: values keep their placements from step to step.
+
+    A value of the loop is cut where its first value or its next one is; if these differ, it is
+    whole. An axis of steps is whole, and so is what decides about steps, which is why all devices
+    run the same steps.
+    """
+
+    def __init__(
+        self,
+        pass_: Partition,
+        primitive: Control,
+        equation: Equation,
+        given: Mapping[Group, Sequence[Placed]],
+    ) -> None:
+        self._pass = pass_
+        self._primitive = primitive
+        self._layout = primitive.layout
+        self._given = given
+        self._types = self._layout.operands([atom.type for atom in equation.inputs])
+        self._outputs = self._layout.results([var.type for var in equation.outputs])
+        self._axes: dict[Group, list[Axes | None]] = {}
+        self._whole: set[tuple[Group, int, int]] = set()
+        """The axes, by group, member and axis, whose placements differed."""
+        for group in self._layout.groups:
+            known = given.get(group)
+            self._axes[group] = [None] * group.count if known is None else [x.axes for x in known]
+        for group, members in self._axes.items():
+            drop = [self._stacked(group, n) for n in range(group.count)]
+            for n, axes in enumerate(members):
+                if axes is not None and group.role is Role.DECISION:
+                    members[n] = ((),) * len(axes)
+                elif axes and drop[n]:
+                    members[n] = ((), *axes[1:])
+
+    def _stacked(self, group: Group, member: int) -> bool:
+        """Return whether a member has an axis of steps, which its blocks do not see."""
+        whole = self._types.get(group) or self._outputs.get(group) or ()
+        if member >= len(whole):
+            return False
+        for region in self._layout.run:
+            for own, atoms in (*region.params(), *region.results()):
+                if own is group:
+                    return whole[member].rank > atoms[member].type.rank
+        return False
+
+    def append(self, here: Builder) -> Sequence[Placed]:
+        """Append the equation, and return its results."""
+        while True:
+            before = {group: [*members] for group, members in self._axes.items()}
+            for region in self._layout.run:
+                self._follow(region)
+            if self._axes == before:
+                break
+        own = self._primitive.substitute(self._pass.whole)
+        blocks = [
+            self._block(region) if region.nesting is not Nesting.NEVER else block
+            for region, block in zip(self._layout.regions, own.blocks(), strict=True)
+        ]
+        own = own.with_blocks(blocks)
+        operands = self._layout.inputs(
+            {
+                group: [
+                    self._pass.moved(here, x, type_, axes or ()).value
+                    for x, type_, axes in zip(
+                        members, self._types[group], self._axes[group], strict=True
+                    )
+                ]
+                for group, members in self._given.items()
+            }
+        )
+        values = self._layout.results(here.bind(own, operands))
+        return self._layout.outputs(
+            {
+                group: [
+                    Placed(x, axes or ())
+                    for x, axes in zip(members, self._axes[group], strict=True)
+                ]
+                for group, members in values.items()
+            }
+        )
+
+    def _inner(self, group: Group, member: int) -> Axes | None:
+        """Return the placement of a member as a block sees it."""
+        axes = self._axes[group][member]
+        return axes[1:] if axes is not None and self._stacked(group, member) else axes
+
+    def _taken(self, region: Region) -> list[tuple[ArrayType, Axes]] | None:
+        """Return the types and placements of a block's parameters; None if one is unknown yet."""
+        found: list[tuple[ArrayType, Axes]] = []
+        for group, params in region.params():
+            for n, var in enumerate(params):
+                axes = self._inner(group, n)
+                if axes is None:
+                    return None
+                found.append((var.type, axes))
+        return found
+
+    def _run(
+        self, region: Region, wanted: Callable[[int], Axes | None]
+    ) -> tuple[Block, list[Axes]] | None:
+        """Return a region's block on pieces, its results as wanted, and their placements."""
+        taken = self._taken(region)
+        if taken is None:
+            return None
+        found: list[Axes] = []
+        pass_ = self._pass
+
+        def build(inner: Builder, params: list[Value]) -> list[Value]:
+            operands = [Placed(x, axes) for x, (_, axes) in zip(params, taken, strict=True)]
+            placed = [pass_.finished(inner, x) for x in pass_.block(inner, region.block, operands)]
+            for n, (x, atom) in enumerate(zip(placed, region.block.results, strict=True)):
+                axes = wanted(n)
+                placed[n] = x if axes is None else pass_.moved(inner, x, atom.type, axes)
+            found.extend([x.axes for x in placed])
+            return [x.value for x in placed]
+
+        types = [pass_.local(type_, axes) for type_, axes in taken]
+        return closed(pass_.facts, types, build), found
+
+    def _follow(self, region: Region) -> None:
+        """Note the placements that a block gives to its results."""
+        made = self._run(region, lambda _: None)
+        if made is None:
+            return
+        placements = iter(made[1])
+        for group in region.gives:
+            members = self._axes[group]
+            for n in range(group.count):
+                axes = next(placements)
+                if group.role is Role.DECISION:
+                    members[n] = ((),) * len(axes)
+                    continue
+                stacked = self._stacked(group, n)
+                own = ((), *axes) if stacked else axes
+                members[n] = self._joined(group, n, members[n], own)
+
+    def _joined(self, group: Group, member: int, old: Axes | None, new: Axes) -> Axes:
+        """Return the placement of a value that is placed in two ways."""
+        if old is None:
+            return new
+        joined: list[tuple[str, ...]] = []
+        for axis, (one, other) in enumerate(zip(old, new, strict=True)):
+            spot = group, member, axis
+            if one and other and one != other:
+                self._whole.add(spot)
+            joined.append(() if spot in self._whole else one or other)
+        used: set[str] = set()
+        for axis, along in enumerate(joined):
+            if not used.isdisjoint(along):
+                self._whole.add((group, member, axis))
+                joined[axis] = ()
+            used.update(joined[axis])
+        return tuple(joined)
+
+    def _block(self, region: Region) -> Block:
+        """Return a region's block with its results where the loop has them."""
+        wanted: list[Axes | None] = [
+            self._inner(group, n) for group in region.gives for n in range(group.count)
+        ]
+        made = self._run(region, lambda n: wanted[n])
+        assert made is not None, "the placements of the operands are known"
+        return made[0]
+
+
+# Texts and tables.
+
+
+def _axes_of(factors: Sequence[int | None], along: Mapping[int, tuple[str, ...]]) -> Axes:
+    return tuple([() if factor is None else along.get(factor, ()) for factor in factors])
+
+
+def _shared(have: tuple[str, ...], want: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the first axes of the mesh that two placements share."""
+    count = 0
+    while count < min(len(have), len(want)) and have[count] == want[count]:
+        count += 1
+    return have[:count]
+
+
+def _needs_whole(given: Sequence[ArrayType], made: Sequence[ArrayType]) -> AxisRule:
+    """Return the rule of a primitive that needs whole arrays."""
+    return AxisRule(
+        tuple([(None,) * each.rank for each in given]),
+        tuple([(None,) * each.rank for each in made]),
+    )
+
+
+def placed_text(whole: ArrayType, axes: Axes) -> str:
+    """Return a type with its placement: `f32[n@data d]`."""
+    words = ["@".join([str(size), *along]) for size, along in zip(whole.shape, axes, strict=True)]
+    return f"{whole.dtype.name}[{' '.join(words)}]"
+
+
+def _cut_names(function: Function, arguments: Sequence[Placement]) -> dict[str, tuple[str, ...]]:
+    """Return the axes of the mesh along which each name of a size is cut anywhere."""
+    found: dict[str, tuple[str, ...]] = {}
+
+    def note(size: Size, along: tuple[str, ...]) -> None:
+        if not along or not isinstance(size, Dim):
+            return
+        count: Size = 1
+        for axis in along:
+            count = count * variable(axis)
+        if size // count * count == size:
+            return
+        for name in sorted(names(size)):
+            known = found.get(name, ())
+            found[name] = (*known, *[axis for axis in along if axis not in known])
+
+    for var, placement in zip(function.body.params, arguments, strict=True):
+        for size, along in zip(var.type.shape, placement.axes, strict=True):
+            note(size, along)
+    for type_, axes in _places(function.body, None):
+        for size, along in zip(type_.shape, axes, strict=True):
+            note(size, along)
+    return found
+
+
+def _places(block: Block, sizes: Mapping[str, Size] | None) -> Iterator[tuple[ArrayType, Axes]]:
+    """Yield the operand's type and the axes of each `place` in a block and in what it calls."""
+    for equation in walk(block):
+        primitive = equation.primitive
+        if isinstance(primitive, Place):
+            type_ = equation.inputs[0].type
+            yield type_ if sizes is None else type_.substitute(sizes), primitive.axes
+        elif isinstance(primitive, Call):
+            inner = {
+                name: size if sizes is None or isinstance(size, int) else substitute(size, sizes)
+                for name, size in primitive.sizes
+            }
+            yield from _places(primitive.function.body, inner)
