@@ -64,7 +64,7 @@ def joined(pieces: Sequence[NDArray], placement: Placement, mesh: Mapping[str, i
     for device, piece in enumerate(pieces):
         where = np.unravel_index(cut(places, placement, mesh, device), written.shape)
         again = written[where]
-        np.testing.assert_array_equal(whole[where][again], piece[again])
+        assert whole[where][again].tobytes() == piece[again].tobytes(), "devices differ"
         whole[where] = piece
         written[where] = True
     assert written.all()
@@ -92,7 +92,7 @@ def run(
             ]
             here = DeviceEvaluator(own, device, exchange)
             results[device] = here.block(program.function.body, pieces)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             errors.append(error)
             exchange.barrier.abort()
 

@@ -28,7 +28,7 @@ from pscdsl._src.primitives.reductions import (
 )
 from pscdsl._src.primitives.shaping import stored
 from pscdsl.typing.array_types import ArrayType, size_of
-from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, numbers
 from pscdsl.typing.dtypes import I32, U32
 
@@ -98,6 +98,18 @@ class Collective(Primitive):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
 
+    def with_length(
+        self, facts: Assumptions, x: ArrayType, axis: int, length: Size, *, cut: bool
+    ) -> ArrayType:
+        """Return the type with another length of an axis, which is cut, or put together."""
+        self.require_mesh()
+        if not 0 <= axis < x.rank:
+            self.ill_typed(f"axis {axis} of {x}")
+        part, whole = (length, x.shape[axis]) if cut else (x.shape[axis], length)
+        if not facts.equal(part * self.count, whole):
+            self.ill_typed(f"{self.count} parts of {part} are not {whole}, axis {axis} of {x}")
+        return x.with_shape((*x.shape[:axis], length, *x.shape[axis + 1 :]))
+
     def require_mesh(self) -> None:
         """Refuse axes that the mesh has not, or that are named twice."""
         names = [name for name, _ in self.mesh]
@@ -160,16 +172,13 @@ class AllReduce(Collective, name="all_reduce"):
 class AllGather(Collective, name="all_gather"):
     """The pieces of several devices put together along an axis, on each of them."""
 
-    axis: int = 0
+    axis: int
+    length: Size
+    """The length of the whole axis."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
-        self.require_mesh()
-        if not 0 <= self.axis < x.rank:
-            self.ill_typed(f"axis {self.axis} of {x}")
-        shape = list(x.shape)
-        shape[self.axis] = shape[self.axis] * self.count
-        return (x.with_shape(tuple(shape)),)
+        return (self.with_length(facts, x, self.axis, self.length, cut=False),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (x,) = operands
@@ -186,18 +195,19 @@ class AllGather(Collective, name="all_gather"):
 class ReduceScatter(Collective, name="reduce_scatter"):
     """The arrays of several devices added, each device with its own part along an axis."""
 
-    axis: int = 0
+    axis: int
+    length: Size
+    """The length of a part."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
-        self.require_mesh()
-        if not x.dtype.is_number or not 0 <= self.axis < x.rank:
-            self.ill_typed(f"the sum of {x} along axis {self.axis}")
-        return (part_of_axis(self, facts, x, self.axis, self.count),)
+        if not x.dtype.is_number:
+            self.ill_typed(f"the sum of {x}")
+        return (self.with_length(facts, x, self.axis, self.length, cut=True),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (whole,) = AllReduce(self.over, self.mesh).evaluate(here, *operands)
-        return OwnPart(self.over, self.mesh, self.axis).evaluate(here, whole)
+        return OwnPart(self.over, self.mesh, self.axis, self.length).evaluate(here, whole)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.count == 1:
@@ -215,22 +225,23 @@ class ReduceScatter(Collective, name="reduce_scatter"):
 class AllToAll(Collective, name="all_to_all"):
     """An array cut along one axis, whose pieces were along another one before."""
 
-    cut: int = 0
-    joined: int = 0
+    cut: int
+    part: Size
+    """The length of a part of the axis that is cut."""
+    joined: int
+    length: Size
+    """The length of the axis that was cut before."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
-        self.require_mesh()
-        if not (0 <= self.cut < x.rank and 0 <= self.joined < x.rank and self.cut != self.joined):
-            self.ill_typed(f"axes {self.cut} and {self.joined} of {x}")
-        cut = part_of_axis(self, facts, x, self.cut, self.count)
-        shape = list(cut.shape)
-        shape[self.joined] = shape[self.joined] * self.count
-        return (x.with_shape(tuple(shape)),)
+        if self.cut == self.joined:
+            self.ill_typed(f"axis {self.cut} of {x} twice")
+        whole = self.with_length(facts, x, self.joined, self.length, cut=False)
+        return (self.with_length(facts, whole, self.cut, self.part, cut=True),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         whole = np.concatenate(self.peers(here, operands[0]), self.joined)
-        return OwnPart(self.over, self.mesh, self.cut).evaluate(here, whole)
+        return OwnPart(self.over, self.mesh, self.cut, self.part).evaluate(here, whole)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.count == 1:
@@ -278,14 +289,13 @@ class DevicePlace(Collective, name="device_place"):
 class OwnPart(Collective, name="own_part"):
     """The part along an axis that a device has of an array which all have whole."""
 
-    axis: int = 0
+    axis: int
+    length: Size
+    """The length of a part."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
-        self.require_mesh()
-        if not 0 <= self.axis < x.rank:
-            self.ill_typed(f"axis {self.axis} of {x}")
-        return (part_of_axis(self, facts, x, self.axis, self.count),)
+        return (self.with_length(facts, x, self.axis, self.length, cut=True),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (x,) = operands
@@ -307,17 +317,6 @@ class OwnPart(Collective, name="own_part"):
         starts[self.axis] = hlo.binary("multiply", place, hlo.full(length, index))
         sizes = hlo.i64_array((*hlo.shape(output.shape), *words))
         return hlo.op("dynamic_slice", (*operands, *starts), outputs, {"slice_sizes": sizes})
-
-
-def part_of_axis(
-    primitive: Primitive, facts: Assumptions, x: ArrayType, axis: int, count: Size
-) -> ArrayType:
-    """Return the type of one of `count` equal parts along an axis."""
-    whole = x.shape[axis]
-    part = whole // count
-    if part * count != whole and not facts.proves(Fact("==", part * count, whole)):
-        primitive.ill_typed(f"{x} has no {count} equal parts along axis {axis}")
-    return x.with_shape((*x.shape[:axis], part, *x.shape[axis + 1 :]))
 
 
 @dataclass(frozen=True)

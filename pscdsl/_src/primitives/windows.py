@@ -414,6 +414,9 @@ class ArgReduceWindow(WithoutTangents, Sliding, name="arg_reduce_window"):
             self.ill_typed(f"it slides along the first {self.shared} axes")
         return (ArrayType(I32, places),)
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        return None  # places count the elements of the whole array
+
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (x,) = operands
         windows = [window.at(here) for window in self.windows()]

@@ -5,15 +5,15 @@ the mesh the value is still a sum in parts. The pass follows placements from the
 every equation by its axis rule, cuts what is whole where it meets pieces (which sends nothing),
 adds parts as late as they may be added, and puts collectives where pieces have to move.
 
-Sizes: where the name n is cut along the mesh axis `data`, n means the length of a piece in the new
-program, and what was n is `data*n` there; a piece of an axis has the size of the axis divided by
-the sizes of the mesh axes, which has to leave no rest.
+Sizes: the length of a piece of an axis of size n that is cut along `data` is the name `n@data` in
+the new program, where `n == data*n@data` is a fact, and n still means the whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import NamedTuple, TypeAlias, cast
 
 from pscdsl._src.interpreters.replay import closed
@@ -36,7 +36,6 @@ from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
 from pscdsl._src.primitives.shaping import Broadcast, Iota, exactly
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import ArrayType
-from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.placements import (
     AxesDiffer,
     NotPartitioned,
@@ -67,22 +66,20 @@ class Partitioned:
     function: Function
     mesh: tuple[str, ...]
     """The axes of the mesh, in order."""
-    cut: Mapping[str, tuple[str, ...]]
-    """The axes of the mesh along which each name of a size is cut."""
+    cut: Mapping[str, tuple[str, tuple[str, ...]]]
+    """The names of the lengths of pieces: the name of the whole, and the axes of the mesh."""
     arguments: tuple[Placement, ...]
     results: tuple[Placement, ...]
 
     def sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
         """Return the sizes of the program of a device, given those of the whole arrays."""
-        found = {name: mesh[name] for name in self.mesh}
-        for name, size in whole.items():
-            pieces = 1
-            for axis in self.cut.get(name, ()):
-                pieces *= mesh[axis]
-            if size % pieces:
-                along = "@".join(self.cut[name])
-                raise Failure(UnequalPieces(size=f"{name} = {size}", along=along, pieces=pieces))
-            found[name] = size // pieces
+        found = {**whole, **{name: mesh[name] for name in self.mesh}}
+        for piece, (name, along) in self.cut.items():
+            pieces = prod([mesh[axis] for axis in along])
+            if whole[name] % pieces:
+                size, axes = f"{name} = {whole[name]}", "@".join(along)
+                raise Failure(UnequalPieces(size=size, along=axes, pieces=pieces))
+            found[piece] = whole[name] // pieces
         return found
 
 
@@ -92,7 +89,7 @@ def partition(
     results: Sequence[Placement | None],
     mesh: Sequence[str],
 ) -> Partitioned:
-    """Return the program of each device of a mesh with these axes.
+    """Return the program of each device of a mesh with these axes, of any size.
 
     `arguments` has the placement of each parameter of the body, `results` that of each result, or
     None where it may be any. Raise a Failure where pieces are not equal, or do not meet.
@@ -110,44 +107,34 @@ class Partition:
         self._names = tuple(mesh)
         self._mesh: MeshAxes = tuple([(name, variable(name)) for name in mesh])
         self._cut = _cut_names(function, arguments)
-        self.whole: dict[str, Size] = {
-            name: variable(name) * self.pieces(axes) for name, axes in self._cut.items()
-        }
-        facts = [fact.substitute(self.whole) for fact in function.facts.facts]
-        bounds = [
-            Fact("<=", 0, variable(name))
-            for name in self._cut
-            if function.facts.lower_bound(name) == 0
-        ]
-        self.facts = Assumptions((*facts, *bounds))
-        self._dims = (*function.dims, *self._names)
+        facts: list[Fact] = []
+        for piece, (name, along) in self._cut.items():
+            before = piece_of(name, along[:-1])
+            facts.append(Fact("==", variable(before), variable(along[-1]) * variable(piece)))
+            if function.facts.lower_bound(name) == 0:
+                facts.append(Fact("<=", 0, variable(piece)))
+        self.facts = function.facts.assume(*facts)
+        self._dims = (*function.dims, *self._names, *self._cut)
         self._called: dict[object, tuple[Function, list[tuple[Axes, frozenset[str]]]]] = {}
         self._spread: dict[Atom, tuple[Broadcast | Iota, tuple[Value, ...]]] = {}
 
     # The sizes of pieces.
 
-    def pieces(self, axes: Iterable[str]) -> Size:
-        """Return the number of pieces along axes of the mesh."""
-        count: Size = 1
-        for axis in axes:
-            count = count * variable(axis)
-        return count
-
     def local(self, whole: ArrayType, axes: Axes) -> ArrayType:
         """Return the type of a piece of an array."""
-        shape: list[Size] = []
-        for size, along in zip(whole.shape, axes, strict=True):
-            own = size if isinstance(size, int) else substitute(size, self.whole)
-            if along:
-                count = self.pieces(along)
-                part = own // count
-                if part * count != own:
-                    raise Failure(
-                        UnequalPieces(size=str(size), along="@".join(along), pieces=count)
-                    )
-                own = part
-            shape.append(own)
-        return whole.with_shape(tuple(shape))
+        pairs = zip(whole.shape, axes, strict=True)
+        return whole.with_shape(tuple([self._piece(size, along) for size, along in pairs]))
+
+    def _piece(self, size: Size, along: tuple[str, ...]) -> Size:
+        """Return the length of a piece of an axis."""
+        if not along:
+            return size
+        pieces = {name: piece for piece, (name, axes) in self._cut.items() if axes == along}
+        found = _divided(size, along, pieces)
+        if found is None:
+            count = pieces_along(along)
+            raise Failure(UnequalPieces(size=str(size), along="@".join(along), pieces=count))
+        return found[0]
 
     # Programs.
 
@@ -247,8 +234,7 @@ class Partition:
         ]
         wanted = [_axes_of(factors, along) for factors in rule.results]
         types = tuple([self.local(t, axes) for t, axes in zip(made, wanted, strict=True)])
-        own = primitive.substitute(self.whole)
-        own = own.resized(tuple([x.type for x in operands]), types)
+        own = primitive.resized(tuple([x.type for x in operands]), types)
         values = [
             exactly(x, type_.shape)
             for x, type_ in zip(here.bind(own, operands), types, strict=True)
@@ -377,11 +363,13 @@ class Partition:
                 and want[len(have) :][: len(lost)] == lost
             ):
                 axes[other] = (*have, *lost)
-                move: Primitive = AllToAll(lost, self._mesh, other, axis)
+                shape = self.local(whole, tuple(axes)).shape
+                move: Primitive = AllToAll(lost, self._mesh, other, shape[other], axis, shape[axis])
                 break
         else:
-            move = AllGather(lost, self._mesh, axis)
-        return self._bound(here, move, x, whole, tuple(axes))
+            length = self.local(whole, tuple(axes)).shape[axis]
+            move = AllGather(lost, self._mesh, axis, length)
+        return x._replace(value=here.bind(move, (x.value,))[0], axes=tuple(axes))
 
     def _cut_more(
         self, here: Builder, x: Placed, whole: ArrayType, axis: int, new: tuple[str, ...]
@@ -400,7 +388,8 @@ class Partition:
                 value = here.bind(Iota(shape, made.axis, made.dtype), ())[0]
                 self._spread[value.atom] = Iota(shape, made.axis, made.dtype), ()
                 return Placed(value, axes, x.parts)
-        return self._bound(here, OwnPart(new, self._mesh, axis), x, whole, axes)
+        part = OwnPart(new, self._mesh, axis, self.local(whole, axes).shape[axis])
+        return x._replace(value=here.bind(part, (x.value,))[0], axes=axes)
 
     def _scattered(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
         """Return a value whose parts are added, each device with its own part of the sum."""
@@ -409,15 +398,10 @@ class Partition:
             new = want[len(have) :]
             if want[: len(have)] == have and new and x.parts.issuperset(new):
                 axes = (*x.axes[:axis], want, *x.axes[axis + 1 :])
-                moved = self._bound(here, ReduceScatter(new, self._mesh, axis), x, whole, axes)
-                return moved._replace(parts=x.parts.difference(new))
+                length = self.local(whole, axes).shape[axis]
+                move = ReduceScatter(new, self._mesh, axis, length)
+                return Placed(here.bind(move, (x.value,))[0], axes, x.parts.difference(new))
         return self.finished(here, x)
-
-    def _bound(
-        self, here: Builder, move: Primitive, x: Placed, whole: ArrayType, axes: Axes
-    ) -> Placed:
-        shape = self.local(whole, axes).shape
-        return Placed(exactly(here.bind(move, (x.value,))[0], shape), axes, x.parts)
 
     def _ordered(self, axes: Iterable[str]) -> tuple[str, ...]:
         """Return axes in the order of the mesh."""
@@ -532,12 +516,11 @@ class Loop:
                 self._follow(region)
             if self._axes == before:
                 break
-        own = self._primitive.substitute(self._pass.whole)
         blocks = [
-            self._block(region) if region.nesting is not Nesting.NEVER else block
-            for region, block in zip(self._layout.regions, own.blocks(), strict=True)
+            region.block if region.nesting is Nesting.NEVER else self._block(region)
+            for region in self._layout.regions
         ]
-        own = own.with_blocks(blocks)
+        own = self._primitive.with_blocks(blocks)
         operands = self._layout.inputs(
             {
                 group: [
@@ -643,7 +626,36 @@ class Loop:
         return made[0]
 
 
-# Texts and tables.
+# Sizes, texts and tables.
+
+
+def pieces_along(axes: Iterable[str]) -> Size:
+    """Return the number of pieces along axes of the mesh."""
+    count: Size = 1
+    for axis in axes:
+        count = count * variable(axis)
+    return count
+
+
+def _divided(
+    size: Size, along: tuple[str, ...], pieces: Mapping[str, str]
+) -> tuple[Size, list[str]] | None:
+    """Return the length of a piece of an axis, and the names whose pieces make it.
+
+    `pieces` has the name of the length of a piece for each name that may be cut. One name suffices
+    in a product, `g*o`; all are needed in a sum.
+    """
+    count = pieces_along(along)
+    known = (
+        [name for name in sorted(names(size)) if name in pieces] if isinstance(size, Dim) else []
+    )
+    for chosen in ([], *[[name] for name in known], known):
+        env = {name: count * variable(pieces[name]) for name in chosen}
+        whole = substitute(size, env) if isinstance(size, Dim) else size
+        part = whole // count
+        if part * count == whole:
+            return part, chosen
+    return None
 
 
 def _axes_of(factors: Sequence[int | None], along: Mapping[int, tuple[str, ...]]) -> Axes:
@@ -672,29 +684,26 @@ def placed_text(whole: ArrayType, axes: Axes) -> str:
     return f"{whole.dtype.name}[{' '.join(words)}]"
 
 
-def _cut_names(function: Function, arguments: Sequence[Placement]) -> dict[str, tuple[str, ...]]:
-    """Return the axes of the mesh along which each name of a size is cut anywhere."""
-    found: dict[str, tuple[str, ...]] = {}
-
-    def note(size: Size, along: tuple[str, ...]) -> None:
-        if not along or not isinstance(size, Dim):
-            return
-        count: Size = 1
-        for axis in along:
-            count = count * variable(axis)
-        if size // count * count == size:
-            return
-        for name in sorted(names(size)):
-            known = found.get(name, ())
-            found[name] = (*known, *[axis for axis in along if axis not in known])
-
-    for var, placement in zip(function.body.params, arguments, strict=True):
-        for size, along in zip(var.type.shape, placement.axes, strict=True):
-            note(size, along)
-    for type_, axes in _places(function.body, None):
+def _cut_names(
+    function: Function, arguments: Sequence[Placement]
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the names of the lengths of pieces, each with the whole's name and its mesh axes."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    given = zip(function.body.in_types, [each.axes for each in arguments], strict=True)
+    for type_, axes in (*given, *_places(function.body, None)):
         for size, along in zip(type_.shape, axes, strict=True):
-            note(size, along)
+            every = {name: piece_of(name, along) for name in type_.names()}
+            divided = _divided(size, along, every) if along else None
+            for name in () if divided is None else divided[1]:
+                # A value is cut along the first axes alone on the way to another placement.
+                for count in range(1, len(along) + 1):
+                    found[piece_of(name, along[:count])] = name, along[:count]
     return found
+
+
+def piece_of(name: str, along: Sequence[str]) -> str:
+    """Return the name of the length of a piece: `n@data`."""
+    return "@".join([name, *along])
 
 
 def _places(block: Block, sizes: Mapping[str, Size] | None) -> Iterator[tuple[ArrayType, Axes]]:

@@ -1,0 +1,92 @@
+"""A program on the devices of a mesh gives what it gives as a whole.
+
+The devices are threads that run the NumPy meaning in step (`devices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var
+from pscdsl._src.transforms.partition import partition
+from pscdsl.typing.codes.placements import AxesDiffer, UnequalPieces
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.placements import Placement
+from tests.primitives.test_primitive_laws import COVERED, ROWS, _close  # pyright: ignore[reportPrivateUsage]
+from tests.support.law_rows import Row
+from tests.transforms.devices import run
+
+MESH = {"data": 2, "model": 2}
+COLLECTIVES = frozenset(
+    ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "device_place", "own_part")
+)
+
+
+def _doubled(row: Row) -> Row:
+    """The row with even numbers for its sizes, where its facts admit them."""
+    env = {name: size * 2 for name, size in row.env().items()}
+    facts = [fact for fact in row.facts.facts if fact.names() <= env.keys()]
+    return replace(row, sizes=env) if all(fact.holds(env) for fact in facts) else row
+
+
+def _placements(row: Row, rng: np.random.Generator) -> Iterator[tuple[Placement, ...]]:
+    """Each axis of each operand cut alone, then several at random."""
+    spots = [
+        (n, axis)
+        for n, type_ in enumerate(row.operands)
+        for axis, size in enumerate(type_.shape)
+        if isinstance(size, Dim)
+    ]
+
+    def cut(chosen: Sequence[tuple[tuple[int, int], str]]) -> tuple[Placement, ...]:
+        axes = [[()] * type_.rank for type_ in row.operands]
+        for (n, axis), name in chosen:
+            if all(name not in along for along in axes[n]):
+                axes[n][axis] = (*axes[n][axis], name)
+        return tuple([Placement(tuple(each)) for each in axes])
+
+    for spot in spots:
+        yield cut([(spot, "data")])
+    for _ in range(2 if spots else 0):
+        chosen = [(spot, name) for spot, name in product(spots, MESH) if rng.random() < 0.4]
+        yield cut(chosen)
+
+
+def _program(row: Row) -> Function:
+    inputs = tuple([Var(each) for each in row.operands])
+    types = row.primitive.type_rule(row.facts, *row.operands)
+    equation = Equation(row.primitive, inputs, tuple([Var(each) for each in types]))
+    block = Block(inputs, (equation,), equation.outputs)
+    return Function("law", tuple(row.env()), row.facts, block)
+
+
+@pytest.mark.parametrize("name", [name for name in COVERED if name not in COLLECTIVES])
+def test_a_primitive_on_pieces_gives_the_whole(name: str) -> None:
+    rng = np.random.default_rng(0)
+    of_shapes = {(str(x.primitive), *[t.shape for t in x.operands]): x for x in ROWS[name]}
+    for given in of_shapes.values():
+        row = _doubled(given)
+        operands = row.draw(np.random.default_rng(0))
+        wanted = row.primitive.evaluate(Evaluator(row.env()), *operands)
+        function = _program(row)
+        for placements in _placements(row, rng):
+            try:
+                program = partition(function, placements, [None] * len(wanted), tuple(MESH))
+                program.sizes(row.env(), MESH)
+            except Failure as failure:
+                if not all(isinstance(x, AxesDiffer | UnequalPieces) for x in failure.diagnostics):
+                    raise
+                continue
+            results = run(program, operands, row.env(), MESH)
+            for n, (got, want) in enumerate(zip(results, wanted, strict=True)):
+                dtype = function.body.out_types[n].dtype
+                if n in row.chosen:
+                    got, want, dtype = np.abs(got), np.abs(want), dtype.real
+                close = _close(row, dtype, got, want)
+                assert np.all(close), (row, [str(p) for p in placements], got, want)
