@@ -19,10 +19,12 @@ from pscdsl.typing.array_types import (
     RecordName,
     RecordType,
     SequenceType,
+    Shape,
     StaticType,
     TupleType,
     Type,
     children,
+    leaves,
     map_leaves,
     static_text,
 )
@@ -30,6 +32,7 @@ from pscdsl.typing.diagnostics import NOWHERE, Span
 from pscdsl.typing.dims import Dim, DimSyntaxError, Size, name, names, parse, substitute, variable
 from pscdsl.typing.dtypes import DEFAULT, F32, F64, DType
 from pscdsl.typing.facts import Fact
+from pscdsl.typing.placements import Placement
 from pscdsl.typing.static_values import Instance, OneOf, StaticForm
 
 # The notation of shapes: the text inside `f32["n d+1 *batch _ ..."]`.
@@ -39,6 +42,8 @@ ALLOWED = (
     "a dimension is a name, an integer, an expression such as `n+1`, `2*n` or `n//2`, "
     "`_`, `*batch` or `...`"
 )
+MeshAxes: TypeAlias = tuple[tuple[str, ...], ...]
+"""For each word of a shape, the axes of a mesh along which it is cut: `n@data d`."""
 
 
 class ShapeSyntaxError(ValueError):
@@ -75,7 +80,28 @@ DimSpec: TypeAlias = Size | Anonymous | Variadic
 @lru_cache(maxsize=4096)
 def parse_shape(text: str) -> tuple[DimSpec, ...]:
     """Read a shape: dimensions separated by whitespace, spaces only inside parentheses."""
-    return tuple(_parse_word(word, offset) for word, offset in _words(text))
+    return tuple(_parse_word(word.partition("@")[0], offset) for word, offset in _words(text))
+
+
+@lru_cache(maxsize=4096)
+def parse_mesh_axes(text: str) -> MeshAxes:
+    """Read the axes of a mesh in a shape, `n@data d`; empty if there are none."""
+    if "@" not in text:
+        return ()
+    found: list[tuple[str, ...]] = []
+    used: set[str] = set()
+    for word, offset in _words(text):
+        size, *axes = word.split("@")
+        for axis in axes:
+            if not axis.isidentifier():
+                raise ShapeSyntaxError("expected the name of a mesh axis after `@`", offset)
+            if axis in used:
+                raise ShapeSyntaxError(f"the mesh axis `{axis}` cuts more than one axis", offset)
+            used.add(axis)
+        if axes and (size == "..." or size.startswith("*")):
+            raise ShapeSyntaxError("a mesh axis cuts one axis, not a group of them", offset)
+        found.append(tuple(axes))
+    return tuple(found)
 
 
 def _words(text: str) -> list[tuple[str, int]]:
@@ -103,6 +129,8 @@ def _words(text: str) -> list[tuple[str, int]]:
 
 
 def _parse_word(word: str, offset: int) -> DimSpec:
+    if not word:
+        raise ShapeSyntaxError(f"expected a size before `@`: {ALLOWED}", offset)
     if word == "_":
         return Anonymous()
     if word == "...":
@@ -230,9 +258,21 @@ class ArraySpec:
     span: Span = field(default=NOWHERE, compare=False)
     python: str = ""
     """The Python number that each element is, `float`; empty for elements of an array."""
+    mesh_axes: MeshAxes = ()
+    """The axes of a mesh along which each word is cut; empty if none is."""
+
+    def words(self) -> tuple[str, ...]:
+        """Return the words of the shape: `n@data`."""
+        axes = self.mesh_axes or ((),) * len(self.dims)
+        pairs = zip(self.dims, axes, strict=True)
+        return tuple(["@".join([str(dim), *along]) for dim, along in pairs])
+
+    def with_dims(self, dims: Sequence[DimSpec], axes: MeshAxes = ()) -> ArraySpec:
+        """Return the specification with other words, each cut along the axes given for it."""
+        return replace(self, dims=tuple(dims), mesh_axes=axes if any(axes) else ())
 
     def __str__(self) -> str:
-        dims = " ".join(map(str, self.dims))
+        dims = " ".join(self.words())
         head = self.python or self.dtype.name
         return f"{head}[{dims}]" if self.dims else head
 
@@ -598,6 +638,42 @@ class Signature:
             for name in names(dim)
         )
 
+    def mesh_axes(self) -> tuple[str, ...]:
+        """Return the axes of a mesh in parameters and result, in order of appearance."""
+        return tuple(
+            dict.fromkeys(
+                axis
+                for _, spec in self.specs()
+                for part in arrays_of(spec)
+                for along in part.mesh_axes
+                for axis in along
+            )
+        )
+
+    def placements(self, choice: Choice) -> tuple[Placement, ...]:
+        """Return the placement of each array of the parameters under a choice."""
+        types = _Placing(choice)
+        return tuple(
+            [
+                leaf.placement
+                for parameter in self.parameters
+                for leaf in leaves(types.type_of(parameter.spec, parameter.name))
+                if isinstance(leaf, _PlacedType)
+            ]
+        )
+
+    def result_placements(self, choice: Choice, like: Type) -> tuple[Placement | None, ...]:
+        """Return the placement of each array of the result, None for those without a declaration.
+
+        `like` is the type of the result.
+        """
+        count = len(tuple(leaves(like)))
+        if self.result is None:
+            return (None,) * count
+        found = leaves(_Placing(choice).type_of(self.result, "return", like))
+        own = tuple([x.placement if isinstance(x, _PlacedType) else None for x in found])
+        return own if len(own) == count else (None,) * count
+
     def unbound(self) -> tuple[str, ...]:
         """Return the type variables that the result has, and no parameter."""
         given = {tree.name for p in self.parameters for tree in trees_of(p.spec)}
@@ -896,6 +972,28 @@ class Instantiation:
 
     def _fresh(self) -> Size:
         return name(f"_{next(self._anonymous)}")
+
+
+class _PlacedType(ArrayType):
+    """The type of an array with its placement, which does not belong to the type."""
+
+    __slots__ = ("placement",)
+
+    def __init__(self, dtype: DType, shape: Shape, placement: Placement) -> None:
+        super().__init__(dtype, shape)
+        self.placement = placement
+
+
+class _Placing(Instantiation):
+    """Turns specifications into types with placements."""
+
+    def array(self, spec: ArraySpec, like: ArrayType | None = None) -> ArrayType:
+        found = super().array(spec, like)
+        axes: list[tuple[str, ...]] = []
+        for dim, along in zip(spec.dims, spec.mesh_axes or ((),) * len(spec.dims), strict=True):
+            surplus = found.rank - len(spec.dims) + 1  # there is one group at most
+            axes.extend(((),) * surplus if isinstance(dim, Variadic) else (along,))
+        return _PlacedType(found.dtype, found.shape, Placement(tuple(axes)))
 
 
 # The precondition that excludes the choices for which a check fails.

@@ -45,7 +45,7 @@ def _placements(row: Row, rng: np.random.Generator) -> Iterator[tuple[Placement,
     ]
 
     def cut(chosen: Sequence[tuple[tuple[int, int], str]]) -> tuple[Placement, ...]:
-        axes = [[()] * type_.rank for type_ in row.operands]
+        axes: list[list[tuple[str, ...]]] = [[()] * type_.rank for type_ in row.operands]
         for (n, axis), name in chosen:
             if all(name not in along for along in axes[n]):
                 axes[n][axis] = (*axes[n][axis], name)

@@ -47,6 +47,7 @@ from pscdsl.typing.signatures import (
     StaticSpec,
     TreeSpec,
     TupleSpec,
+    parse_mesh_axes,
     parse_shape,
 )
 
@@ -143,7 +144,7 @@ def spec_form(spec: Spec) -> Json:
         return {
             "kind": "array",
             "dtype": _dtype_form(spec.dtype),
-            "shape": [str(dim) for dim in spec.dims],
+            "shape": [*spec.words()],
             "python": spec.python,
         }
     if isinstance(spec, TupleSpec):
@@ -226,6 +227,7 @@ _SPECS: dict[str, Callable[[Json], Spec]] = {
         _dtype_of(form["dtype"]),
         tuple([_dim(each) for each in form["shape"]]),
         python=_text(form.get("python", "")),
+        mesh_axes=parse_mesh_axes(" ".join([_text(each) for each in form["shape"]])),
     ),
     "tree": _tree_spec,
     "tuple": lambda form: TupleSpec(tuple([spec_of(each) for each in form["items"]])),

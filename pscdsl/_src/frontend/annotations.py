@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import count
+from itertools import chain, count
 
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
@@ -60,6 +60,7 @@ from pscdsl.typing.signatures import (
     declared_dims,
     extent,
     given,
+    parse_mesh_axes,
     parse_shape,
     spec_parts,
     walk_paths,
@@ -342,7 +343,9 @@ def _jaxtyping_array(
     inner = _spec(frame, array)
     if not isinstance(inner, ArraySpec) or inner.dtype != element:
         raise _bad(node, frame, f"{inner} is not an array of {element.name}", "name one dtype")
-    return _one_group(frame, replace(spec, dims=spec.dims + inner.dims), node)
+    axes = (each.mesh_axes or ((),) * len(each.dims) for each in (spec, inner))
+    joined = spec.with_dims(spec.dims + inner.dims, tuple(chain.from_iterable(axes)))
+    return _one_group(frame, joined, node)
 
 
 def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
@@ -424,7 +427,8 @@ def _either(frame: Frame, items: list[ast.expr]) -> StaticForm:
 def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
     text = _text(frame, node, element.name)
     try:
-        return _one_group(frame, ArraySpec(element, parse_shape(text), span), node)
+        spec = ArraySpec(element, parse_shape(text), span, mesh_axes=parse_mesh_axes(text))
+        return _one_group(frame, spec, node)
     except ShapeSyntaxError as error:
         place = frame.span(node)
         if place.line == place.end_line:  # point into the string
@@ -596,7 +600,15 @@ def renamed(spec: Spec, env: Renaming) -> Spec:
     """Return a specification with sizes in place of names."""
 
     def of_array(part: Spec) -> Spec:
-        return replace(part, dims=applied(part.dims, env)) if isinstance(part, ArraySpec) else part
+        if not isinstance(part, ArraySpec):
+            return part
+        dims = [applied((dim,), env) for dim in part.dims]
+        axes = [
+            (along,) if len(own) == 1 else ((),) * len(own)
+            for own, along in zip(dims, part.mesh_axes or ((),) * len(dims), strict=True)
+        ]
+        flat = chain.from_iterable
+        return part.with_dims(tuple(flat(dims)), tuple(flat(axes)))
 
     return replaced(spec, of_array)
 

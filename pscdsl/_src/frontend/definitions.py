@@ -55,6 +55,7 @@ from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.language.donation import donated, in_vain, named
 from pscdsl._src.language.writes import functional, own_result
 from pscdsl._src.language.writes import named as writes_named
+from pscdsl._src.primitives.collectives import PlaceAlong
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.primitives.scan import Scan
 from pscdsl.typing.array_types import (
@@ -84,6 +85,7 @@ from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label, Severity, Span
 from pscdsl.typing.dims import Dim, Size, as_terms, names, variable
 from pscdsl.typing.dtypes import DType, Kind, accepts_weak, defaults
+from pscdsl.typing.placements import Placement
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
     ArraySpec,
@@ -741,8 +743,14 @@ class Definition:
         sizes = {name: fit.sizes[name] for name in callee.dims}
         self._require(here, callee, sizes, operands)
         call = Call(callee, tuple(sizes.items()))
-        results = here.bind(call, operands)
         assert callee.result is not None
+        if self.signature.mesh_axes():
+            operands = _placed(operands, self.signature.placements(fit.choice))
+            results = here.bind(call, operands)
+            declared = self.signature.result_placements(fit.choice, callee.result)
+            results = tuple(_placed(results, declared))
+        else:
+            results = here.bind(call, operands)
         numbers = elaboration.numbers or [False] * len(results)
         given = [
             PythonNumber(result) if is_number else result
@@ -778,6 +786,14 @@ class Definition:
         findings = with_origins(Failure(*problems), operands)
         session_of(here).report(findings.at(here.program.span))
         here.program.facts = assumed
+
+
+def _placed(values: Sequence[Value], placements: Sequence[Placement | None]) -> list[Value]:
+    """Return values where a kernel takes or gives them."""
+    return [
+        value if where is None or where.is_whole else PlaceAlong(where.axes)(value)
+        for value, where in zip(values, placements, strict=True)
+    ]
 
 
 def _of_scan(

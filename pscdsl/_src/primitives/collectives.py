@@ -320,7 +320,7 @@ class OwnPart(Collective, name="own_part"):
 
 
 @dataclass(frozen=True)
-class Place(Linear, name="place", cheap=True):
+class PlaceAlong(Linear, name="place", cheap=True):
     """The operand itself, cut along axes of the mesh; it has no effect without a mesh."""
 
     axes: tuple[tuple[str, ...], ...]
@@ -346,7 +346,7 @@ class Place(Linear, name="place", cheap=True):
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        return Place(((), *self.axes)).bind(*operands), (True,)
+        return PlaceAlong(((), *self.axes)).bind(*operands), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0

@@ -27,7 +27,7 @@ from pscdsl._src.primitives.collectives import (
     AllToAll,
     MeshAxes,
     OwnPart,
-    Place,
+    PlaceAlong,
     ReduceScatter,
 )
 from pscdsl._src.primitives.control import Call, Control, Expanded, substitute_block
@@ -203,7 +203,7 @@ class Partition:
         if primitive.has_effect:
             raise Failure(NotPartitioned(what=f"`{primitive.label}`"))
         types = [atom.type for atom in equation.inputs]
-        if isinstance(primitive, Place):
+        if isinstance(primitive, PlaceAlong):
             (x,), (type_,) = inputs, types
             return [self.moved(here, x, type_, primitive.axes)]
         if isinstance(primitive, Call):
@@ -710,7 +710,7 @@ def _places(block: Block, sizes: Mapping[str, Size] | None) -> Iterator[tuple[Ar
     """Yield the operand's type and the axes of each `place` in a block and in what it calls."""
     for equation in walk(block):
         primitive = equation.primitive
-        if isinstance(primitive, Place):
+        if isinstance(primitive, PlaceAlong):
             type_ = equation.inputs[0].type
             yield type_ if sizes is None else type_.substitute(sizes), primitive.axes
         elif isinstance(primitive, Call):

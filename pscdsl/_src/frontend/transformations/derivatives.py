@@ -382,7 +382,7 @@ def jacobian_signature(argnums: AnyValue, has_aux: bool, signature: Signature) -
         return replace(signature, result=None)
 
     def of_result(result: ArraySpec) -> Spec | None:
-        return changed(inner, lambda x: replace(result, dims=(*result.dims, *x.dims)))
+        return changed(inner, lambda x: result.with_dims((*result.dims, *x.dims)))
 
     result = changed(value, of_result)
     return replace(signature, result=None if result is None else _tuple(result, *aux))

@@ -521,8 +521,10 @@ def _inserted(spec: ArraySpec, axis: AnyValue, size: Dim, where: str) -> ArraySp
     if groups and not (at <= groups[0] if axis >= 0 else at > groups[-1]):
         what = f"a batch along axis {axis} of {where}, which is {spec}"
         raise Failure(NotSupported(what=what, instead="let the batch be the first axis"))
+    axes = list(spec.mesh_axes or ((),) * len(dims))
     dims.insert(at, size)
-    return replace(spec, dims=tuple(dims))
+    axes.insert(at, ())
+    return spec.with_dims(dims, tuple(axes))
 
 
 def vmap(
