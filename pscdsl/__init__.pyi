@@ -101,6 +101,7 @@ from pscdsl._src.xla.mesh import (
     Mesh as Mesh,
     PlacementError as PlacementError,
     Shard as Shard,
+    place as place,
 )
 from pscdsl._src.xla.runtime.devices import from_dlpack as from_dlpack
 from pscdsl._src.xla.profiling import profile as profile

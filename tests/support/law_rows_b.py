@@ -13,6 +13,7 @@ import numpy as np
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Block, Function
+from pscdsl._src.primitives.collectives import PlaceAlong
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control import Call, Checkpoint, Lanes, Switch
 from pscdsl._src.primitives.custom_derivatives import (
@@ -196,6 +197,7 @@ def _ruled() -> Iterator[Row]:
     root = Root(square, block("f32[n]", lambda x: [x * 0.0 + 2.0]), (0, 0, 0), tangent)
     yield Row(root, array_types("f32[n]"), {"n": 3}, between(1, 3))
     yield Row(StopGradient(), array_types("f32[n]"), {"n": 3})
+    yield Row(PlaceAlong((("data",), ())), array_types("f32[n m]"), {"n": 4})
     yield Row(Lanes(), array_types("bool[n], f32[n m]"), {"n": 3, "m": 2})
 
 

@@ -109,6 +109,7 @@ _FAMILIES = {
     "keys": "6",
     "numerics": "7",
     "performance": "8",
+    "placements": "3",
     "limits": "9",
     "projects": "9",
 }

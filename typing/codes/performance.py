@@ -194,3 +194,23 @@ class ValueUnused(Diagnostic, code="PSC809"):
         if self.operand:
             return f"bind it, `{self.operand} = {self.text}`, or leave it out"
         return "bind it to a name, or leave it out"
+
+
+class ArrayGathered(Diagnostic, code="PSC810"):
+    """An array in pieces is put together on every device of a mesh."""
+
+    array: str
+    along: str
+    bytes: str
+
+    def message(self) -> str:
+        return f"this puts {self.array} together along `{self.along}`: each device gets all of it"
+
+    def label(self) -> str:
+        return f"{self.bytes} bytes are sent to every device"
+
+    def help(self) -> str:
+        return (
+            "keep the axis in pieces, or write `psc.place(x, ...)` with a placement without "
+            f"`@{self.along}` where that is meant"
+        )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from threading import get_ident
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -101,6 +101,9 @@ from pscdsl.typing.signatures import (
     walk_paths,
 )
 from pscdsl.typing.unify import Match, match, undetermined
+
+if TYPE_CHECKING:
+    from pscdsl._src.transforms.partition import Partitioned
 
 
 class Excluded(Exception):
@@ -610,10 +613,31 @@ class Definition:
         reused = reused_keys(function, program.names, program.span)
         if reused:
             raise Failure(*session.findings, *reused)
+        if signature.mesh_axes() or program.places:
+            from pscdsl._src.analysis.collectives import gathers  # few kernels name a mesh
+
+            try:
+                placed = self.partitioned(function, choice)
+            except Failure as failure:
+                raise Failure(*session.findings, *failure.at(self.head).diagnostics) from None
+            session.findings.extend(gathers(placed))
         vain = in_vain(function, signature, self.donate) if self.donate else ()
         unwritten = never_written(signature, function, cells) if cells else ()
         warnings = (*session.findings, *vain, *unwritten)
         return Elaboration(function, warnings, None, numbers, session.counts_given, shows)
+
+    def partitioned(
+        self, function: Function, choice: Choice, mesh: Sequence[str] | None = None
+    ) -> Partitioned:
+        """Return the program of each device of a mesh; with the axes that it names by default."""
+        from pscdsl._src.transforms.partition import mesh_axes_of, partition
+
+        signature, result = self.signature, function.result
+        assert result is not None
+        arguments = signature.placements(choice)
+        results = signature.result_placements(choice, result)
+        axes = mesh_axes_of(function, (*arguments, *results)) if mesh is None else mesh
+        return partition(function, arguments, results, axes)
 
     def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
         """Return the result of the body, given its arguments by name."""
@@ -745,6 +769,7 @@ class Definition:
         call = Call(callee, tuple(sizes.items()))
         assert callee.result is not None
         if self.signature.mesh_axes():
+            here.program.places = True
             operands = _placed(operands, self.signature.placements(fit.choice))
             results = here.bind(call, operands)
             declared = self.signature.result_placements(fit.choice, callee.result)

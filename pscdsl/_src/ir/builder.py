@@ -131,6 +131,8 @@ class Program:
         """The origins of derivatives and batches, by their first equations."""
         self.return_span: Span | None = None
         """The span of the returned value."""
+        self.places = False
+        """Whether it asks for a placement along axes of a mesh."""
         self.transformed = 0
         """The number of transformed functions called so far."""
         self.counters: dict[Var, Counter] = {}

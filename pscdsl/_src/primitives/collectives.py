@@ -175,6 +175,8 @@ class AllGather(Collective, name="all_gather"):
     axis: int
     length: Size
     """The length of the whole axis."""
+    asked: bool = False
+    """Whether the source asks for it."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands

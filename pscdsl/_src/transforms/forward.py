@@ -29,6 +29,7 @@ from pscdsl._src.ir.program import (
     rebuilt,
 )
 from pscdsl._src.primitives import elementwise as e
+from pscdsl._src.primitives.collectives import PlaceAlong
 from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.control import Control
 from pscdsl._src.primitives.elementwise import Bitcast, Clamp, Convert, Elementwise, Select
@@ -181,6 +182,8 @@ def _select(inputs: Sequence[Atom]) -> Atom | None:
 
 def _keeps_everything(primitive: Primitive, inputs: Sequence[Atom], output: Var) -> bool:
     match primitive:
+        case PlaceAlong():  # on one device; the pass for several comes before
+            return True
         case e.Convert() | Reshape():
             return inputs[0].type == output.type
         case Broadcast(dims=dims):

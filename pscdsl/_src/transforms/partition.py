@@ -38,6 +38,7 @@ from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.placements import (
     AxesDiffer,
+    MeshAxisMisused,
     NotPartitioned,
     UnequalPieces,
 )
@@ -92,10 +93,30 @@ def partition(
     """Return the program of each device of a mesh with these axes, of any size.
 
     `arguments` has the placement of each parameter of the body, `results` that of each result, or
-    None where it may be any. Raise a Failure where pieces are not equal, or do not meet.
+    None where it may be any. Nothing is cut along axes that the mesh has not. Raise a Failure where
+    pieces are not equal, or do not meet.
     """
-    pass_ = Partition(function, arguments, mesh)
-    return pass_.partitioned(function, arguments, results)
+    for name in mesh:
+        if name in function.dims:
+            problem = f"names the mesh axis `{name}`, which is a size, too"
+            placement = next((str(x) for x in arguments if name in x.used), f"_@{name}")
+            raise Failure(MeshAxisMisused(placement=placement, problem=problem))
+    own = [Placement(axes_on(mesh, each.axes)) for each in arguments]
+    wanted = [None if each is None else Placement(axes_on(mesh, each.axes)) for each in results]
+    return Partition(function, own, mesh).partitioned(function, own, wanted)
+
+
+def axes_on(mesh: Iterable[str], axes: Axes) -> Axes:
+    """Return the axes of a placement that a mesh has."""
+    known = {*mesh}
+    return tuple([tuple([name for name in along if name in known]) for along in axes])
+
+
+def mesh_axes_of(function: Function, placements: Iterable[Placement | None]) -> tuple[str, ...]:
+    """Return the axes of a mesh that a program names, in order of appearance."""
+    given = [axes for each in placements if each is not None for axes in each.axes]
+    placed = [along for _, axes in _places(function.body, None) for along in axes]
+    return tuple(dict.fromkeys(axis for along in (*given, *placed) for axis in along))
 
 
 class Partition:
@@ -106,7 +127,7 @@ class Partition:
     ) -> None:
         self._names = tuple(mesh)
         self._mesh: MeshAxes = tuple([(name, variable(name)) for name in mesh])
-        self._cut = _cut_names(function, arguments)
+        self._cut = _cut_names(function, arguments, mesh)
         facts: list[Fact] = []
         for piece, (name, along) in self._cut.items():
             before = piece_of(name, along[:-1])
@@ -205,7 +226,8 @@ class Partition:
         types = [atom.type for atom in equation.inputs]
         if isinstance(primitive, PlaceAlong):
             (x,), (type_,) = inputs, types
-            return [self.moved(here, x, type_, primitive.axes)]
+            wanted = axes_on(self._names, primitive.axes)
+            return [self.moved(here, x, type_, wanted, asked=True)]
         if isinstance(primitive, Call):
             return self.call(here, primitive, inputs)
         if isinstance(primitive, Expanded):
@@ -326,7 +348,9 @@ class Partition:
         add = AllReduce(self._ordered(x.parts), self._mesh)
         return Placed(here.bind(add, (x.value,))[0], x.axes)
 
-    def moved(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
+    def moved(
+        self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes, *, asked: bool = False
+    ) -> Placed:
         """Return a value cut along other axes of the mesh; parts that stay are still parts."""
         if len(wanted) != whole.rank:
             raise Failure(NotPartitioned(what=f"a placement of {len(wanted)} axes for {whole}"))
@@ -336,7 +360,7 @@ class Partition:
         for axis, have in enumerate(x.axes):
             lost = have[len(kept[axis]) :]
             if lost:
-                x = self._without(here, x, whole, wanted, axis, lost)
+                x = self._without(here, x, whole, wanted, axis, lost, asked)
         for axis, want in enumerate(wanted):
             new = want[len(x.axes[axis]) :]
             if new:
@@ -351,6 +375,7 @@ class Partition:
         wanted: Axes,
         axis: int,
         lost: tuple[str, ...],
+        asked: bool,
     ) -> Placed:
         """Return a value that is not cut along some axes of the mesh any more."""
         axes = [*x.axes]
@@ -368,7 +393,7 @@ class Partition:
                 break
         else:
             length = self.local(whole, tuple(axes)).shape[axis]
-            move = AllGather(lost, self._mesh, axis, length)
+            move = AllGather(lost, self._mesh, axis, length, asked)
         return x._replace(value=here.bind(move, (x.value,))[0], axes=tuple(axes))
 
     def _cut_more(
@@ -685,12 +710,13 @@ def placed_text(whole: ArrayType, axes: Axes) -> str:
 
 
 def _cut_names(
-    function: Function, arguments: Sequence[Placement]
+    function: Function, arguments: Sequence[Placement], mesh: Sequence[str]
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the names of the lengths of pieces, each with the whole's name and its mesh axes."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     given = zip(function.body.in_types, [each.axes for each in arguments], strict=True)
-    for type_, axes in (*given, *_places(function.body, None)):
+    placed = [(type_, axes_on(mesh, axes)) for type_, axes in _places(function.body, None)]
+    for type_, axes in (*given, *placed):
         for size, along in zip(type_.shape, axes, strict=True):
             every = {name: piece_of(name, along) for name in type_.names()}
             divided = _divided(size, along, every) if along else None

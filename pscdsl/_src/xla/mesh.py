@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib import import_module
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pscdsl._src.support.tracebacks import UsersError, public
 from pscdsl._src.xla.device import DEVICES_VARIABLE, Device, devices
@@ -21,6 +21,8 @@ from pscdsl.typing.placements import Placement
 
 if TYPE_CHECKING:
     from pscdsl._src.xla.runtime.pieces import LiveMesh
+
+R = TypeVar("R")
 
 
 class PlacementError(UsersError, ValueError):
@@ -220,6 +222,33 @@ def current_mesh() -> Mesh | None:
     """Return the mesh of the innermost `with` block that this thread or task is in."""
     entered = _entered.get()
     return entered[-1] if entered else None
+
+
+@public
+def place(x: R, placement: str) -> R:
+    """Return an array cut along axes of the mesh, in a kernel or outside of one.
+
+    In a kernel that runs on a mesh, pieces move between devices where the array is cut in another
+    way; `pscdsl cost --mesh` tells how many bytes that sends. Outside of kernels, it is `put` on
+    the mesh whose `with` block this is. Without a mesh, the array is returned as it is.
+
+    Args:
+        x: An array, or a tree of arrays of one number of axes.
+        placement: A word for each axis, with the mesh axes along which it is cut: `"n@data d"`.
+
+    Raises:
+        PlacementError: A size does not divide into pieces, or the mesh has no such axis.
+
+    Examples:
+        >>> psc.place(np.arange(4.0), "n@data").shape
+        (4,)
+    """
+    mesh = current_mesh()
+    if mesh is None:
+        as_placement(placement)
+        return x
+    moved: R = mesh.put(x, placement)
+    return moved
 
 
 @lru_cache(256)

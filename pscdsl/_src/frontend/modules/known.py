@@ -42,24 +42,26 @@ from pscdsl._src.frontend.transformations.derivatives import (
 )
 from pscdsl._src.frontend.transformations.rules import custom_linear_solve, custom_root, make_ruled
 from pscdsl._src.frontend.transformations.traced import vmap
-from pscdsl._src.frontend.trees import flatten
+from pscdsl._src.frontend.trees import flatten, unflatten
 from pscdsl._src.frontend.trees import register as register_trees
 from pscdsl._src.frontend.values import (
     AnyValue,
+    Array,
     External,
     KnownModule,
     Marker,
     StaticFunction,
     describe,
 )
-from pscdsl._src.ir.builder import Builder
+from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.primitives.collectives import PlaceAlong
 from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.codes.limits import NotSupported, RevealedType
 from pscdsl.typing.diagnostics import Failure, plainly
-from pscdsl.typing.signatures import DTypeClass
+from pscdsl.typing.signatures import DTypeClass, ShapeSyntaxError, parse_mesh_axes, parse_shape
 
 # The combinators by name, and the few functions that ask the checker something.
 
@@ -84,6 +86,28 @@ def scope(here: Builder, name: AnyValue) -> Marker:
         problem = f"takes a name, and {describe(name)} is none"
         raise Failure(BadArguments(function="psc.scope", problem=problem))
     return SCOPE
+
+
+def place(here: Builder, x: AnyValue, placement: AnyValue) -> AnyValue:
+    """Return the array, cut along axes of the mesh as a text says: `psc.place(x, "n@data d")`."""
+    what = "psc.place"
+    leaves, tree = flatten(here, x, f"the argument of `{what}`")
+    if not isinstance(placement, str):
+        problem = f'takes a text such as `"n@data d"`, and {describe(placement)} is none'
+        raise Failure(BadArguments(function=what, problem=problem))
+    try:
+        axes = parse_mesh_axes(placement) or ((),) * len(parse_shape(placement))
+    except ShapeSyntaxError as error:
+        problem = f"the placement `{placement}` is not right: {error.message}"
+        raise Failure(BadArguments(function=what, problem=problem)) from None
+    here.program.places = True
+    placed: list[Array] = []
+    for leaf in leaves:
+        if leaf.ndim != len(axes):
+            problem = f"the placement `{placement}` has {len(axes)} axes, and {leaf} {leaf.ndim}"
+            raise Failure(BadArguments(function=what, problem=problem))
+        placed.append(PlaceAlong(axes)(leaf) if isinstance(leaf, Value) else leaf)
+    return unflatten(tree, iter(placed))
 
 
 ERRSTATE = Marker("numpy.errstate(…)")
@@ -159,6 +183,7 @@ def register() -> None:
         "vmap": vmap,
         "checkpoint": checkpoint,
         "stop_gradient": stop_gradient,
+        "place": place,
         "custom_jvp": make_ruled("custom_jvp"),
         "custom_vjp": make_ruled("custom_vjp"),
         "custom_linear_solve": custom_linear_solve,
