@@ -26,7 +26,7 @@ def a_new_process() -> Iterator[None]:
 def test_what_the_blocks_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
 ) -> None:
-    compare(ROOT / "docs/tutorial/from-jax.md", tmp_path, monkeypatch, update_golden)
+    compare(ROOT / "docs/guides/from-jax.md", tmp_path, monkeypatch, update_golden)
 
 
 SAME_NUMBERS = {

@@ -30,7 +30,7 @@ DOCUMENTS = (
     "examples/README.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
 )
-RUN = [name for name in DOCUMENTS if name != "docs/tutorial/from-jax.md"]
+RUN = [name for name in DOCUMENTS if name != "docs/guides/from-jax.md"]
 """What can be run without jax; `interop` runs the rest."""
 PRELUDE = f"""\
 import time
