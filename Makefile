@@ -28,7 +28,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs playground test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-quick bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs gallery playground test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-quick bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ docs: $(VENV)/.docs playground ## Build the documentation site into site/.
 playground: $(VENV)/pyvenv.cfg ## Build the site's page in which programs are checked, where npm is.
 	@$(bin)/python docs/_site/playground/build.py $(VENV)/playground || \
 	  echo "There is no playground: the site says so, and its tests are skipped."
+
+gallery: $(VENV)/.bench ## Draw the results of the examples, for the site of `make gallery docs`.
+	$(bin)/python -m docs._site.gallery $(VENV)/gallery
 
 test: ## Everything that must pass before a change is merged, and how long each part took.
 	+@.ci/timed lint types interop unit

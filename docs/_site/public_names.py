@@ -7,6 +7,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,11 @@ class PublicNames(Extension):
             for name in ("stdlib", "typing"):
                 self._add_folder(name, pkg, loader)
             self._bind(pkg)
+            programs = texts()
+            for name in ("random", "special", "tree"):
+                order(pkg[name], programs)
+            for module in pkg["stdlib"].members.values():
+                order(module, programs)
 
     def _bind(self, package: Module) -> None:
         """Make each public name an alias of a definition, in place of a path through modules."""
@@ -48,7 +56,34 @@ class PublicNames(Extension):
                 code=path.read_text(encoding="utf-8"),
                 extensions=loader.extensions,
                 parent=library,
+                docstring_parser=loader.docstring_parser,
+                docstring_options=loader.docstring_options,
                 modules_collection=loader.modules_collection,
                 lines_collection=loader.lines_collection,
             )
             library.set_member(path.stem, module)
+
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("examples", "stdlib", "benchmarks", "tests/stdlib", "docs")
+
+
+def texts() -> Sequence[str]:
+    """The programs and pages by whose names the reference is ordered."""
+    found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.*"))]
+    return [path.read_text(encoding="utf-8") for path in found if path.suffix in (".py", ".md")]
+
+
+def order(module: Any, programs: Sequence[str]) -> None:
+    """Let the reference list functions and classes by how often programs use them; then the rest.
+
+    Only programs that name the module count.
+    """
+    path = module.path.removeprefix("pscdsl.")
+    users = [text for text in programs if path in text]
+    uses = Counter(word for text in users for word in re.findall(r"\w+", text))
+    public = [name for name in module.members if not name.startswith("_")]
+    defined = [name for name in public if not module.members[name].is_alias]
+    module.exports = sorted(
+        defined, key=lambda name: (module.members[name].is_attribute, -uses[name])
+    )

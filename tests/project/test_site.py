@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 import pscdsl as psc
+from docs._site.gallery import PICTURES
+from docs._site.links import linked
 from pscdsl._src.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -126,3 +128,27 @@ def test_every_variable_of_the_environment_is_on_its_page() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 180
+
+
+def highlighted(code: str) -> str:
+    """A block as the site has it, each name and each dot in a span."""
+    spans = re.sub(r"\w+|\.", lambda found: f'<span class="n">{found[0]}</span>', code)
+    return "<pre>" + spans.replace('"n">.<', '"o">.<') + "</pre>"
+
+
+def test_names_in_code_are_linked_to_their_entries() -> None:
+    heading = '<h3 id="pscdsl.stdlib.layers.dense"></h3>'
+    block = highlighted("dense(x.dense, psc.tree.map, other)")
+    found = re.findall(r'<autoref identifier="([\w.]+)"', linked(heading + block))
+    assert found == ["pscdsl.stdlib.layers.dense", "pscdsl.tree.map"]
+
+
+def test_imported_names_are_linked() -> None:
+    blocks = "<pre>from pscdsl.stdlib.losses import huber\n</pre>" + highlighted("huber(x)")
+    assert 'identifier="pscdsl.stdlib.losses.huber"' in linked(blocks)
+
+
+def test_the_gallery_draws_examples_and_tables() -> None:
+    examples = {path.stem for path in (ROOT / "examples").glob("*.py")}
+    assert {"programs", "plain_numpy"} == PICTURES.keys() - examples
+    assert examples - PICTURES.keys() == {"deployment", "deployment_server"}
