@@ -48,7 +48,7 @@ gallery: $(VENV)/.bench ## Draw the results of the examples, for the site of `ma
 	$(bin)/python -m docs._site.gallery $(VENV)/gallery
 
 test: ## Everything that must pass before a change is merged, and how long each part took.
-	+@.ci/timed lint types interop unit
+	+@.ci/timed lint types+unit interop
 
 lint: $(VENV)/.test ## Style and formatting.
 	$(bin)/ruff check
@@ -79,7 +79,7 @@ gpu-ahead: $(VENV)/.gpu ## Compile every kernel for GPUs that are not here: GPUS
 compat: | $(VENV)/pyvenv.cfg ## The tests with the oldest Python and jaxlib, the newest, and those between: COMPAT=--make.
 	$(bin)/python -m tests.compat --folder $(VENV)/compat --jobs $(JOBS) $(COMPAT)
 
-fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20000 PLAIN=10000 SEED=0.
+fuzz: $(VENV)/.test ## Random programs, mutants, all cases of all tests: MINUTES=10 STATIC=20000 PLAIN=10000 SEED=0.
 	$(campaign) programs --minutes $(MINUTES) $(more)
 	$(campaign) static --programs $(STATIC) $(more)
 	$(campaign) numpy --programs $(PLAIN) --xla 50 $(more)
@@ -89,12 +89,10 @@ fuzz: $(VENV)/.test ## Random programs and mutants of them: MINUTES=10 STATIC=20
 	$(campaign) numpy --programs $(PLAIN) --grammar counters $(more)
 	$(campaign) numpy --programs $(PLAIN) --grammar dtypes $(more)
 	$(campaign) artefacts --programs $(STATIC) $(more)
-	STATIC_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_static_walks.py tests/frontend/test_numpy_calls.py tests/numpy/test_argument_walks.py
-	KEY_PROGRAMS=4000 $(bin)/python -m pytest -q -n $(JOBS) tests/analysis/test_keys_fuzz.py
-	CAPTURES_SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/frontend/test_captured_ways.py
+	SHARE=1 $(bin)/python -m pytest -q -n $(JOBS)
 
 attack: $(VENV)/.test ## Hostile files, artefacts, caches, requests and long programs: STATIC=20000 SEED=0.
-	$(bin)/python -m pytest -q -n $(JOBS) $(ATTACKS)
+	SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) $(ATTACKS)
 	$(campaign) artefacts --programs $(STATIC) $(more)
 	$(campaign) identity --programs 500 $(more)
 

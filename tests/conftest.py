@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.literate import Program, differences, expectations, programs, with_snapshot
 from tests.support.quick_code import generate_quickly
+from tests.support.share import WHOLE, covering
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
@@ -59,6 +60,25 @@ def _quick_code(  # pyright: ignore[reportUnusedFunction]
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are to be rewritten."""
     return bool(request.config.getoption("--update-golden"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out combinations of the parameters of tests that are marked `sampled`."""
+    if WHOLE:
+        return
+    groups = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            groups[item.nodeid.partition("[")[0]].append(item)
+    left = set(chain.from_iterable(groups.values()))
+    for name, group in groups.items():
+        cases = [
+            {name: id(value) for name, value in getattr(item, "callspec").params.items()}  # noqa: B009
+            for item in group
+        ]
+        left.difference_update(group[place] for place in covering(cases, name))
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=list(left))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,12 +1,11 @@
 """Generated programs over keys: accepted if they use each key once, refused if they do not.
 
 What is accepted is run, and every key that is consumed on the way is noted: none comes twice.
-`make fuzz` tries more of them: KEY_PROGRAMS=4000.
+`make fuzz` tries more of them.
 """
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -19,11 +18,12 @@ from pscdsl.typing.codes.keys import KeyReused
 from pscdsl.typing.diagnostics import Span
 from tests.support import linear_programs
 from tests.support.linear_programs import elaborated, used_once
+from tests.support.share import due
 
 pytestmark = pytest.mark.quick_code
 
 PROGRAMS = 40
-MORE = int(os.environ.get("KEY_PROGRAMS", "120"))
+MORE = due(4000, 50)
 GROUPS = 8
 
 HEAD = """\

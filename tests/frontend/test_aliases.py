@@ -10,7 +10,6 @@ Python, and the function leaves its arguments as they are.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,9 +21,7 @@ from pscdsl._src.frontend.interpreter.places import Cell, Ref, stored
 from pscdsl._src.ir.program import Evaluator
 from tests.fuzz.reference import loaded
 from tests.support.linear_programs import elaborated
-
-SHARE = int(os.environ.get("ALIASES_SHARE", "12"))
-"""One of so many programs is tried."""
+from tests.support.share import some
 
 HEAD = """\
 import functools
@@ -198,7 +195,7 @@ def count(programs: Iterable[str]) -> int:
 
 @pytest.mark.parametrize("write", WRITES)
 def test_arrays_of_ones_own_are_written(write: str) -> None:
-    tried = OWN if write in WRITES[:1] else OWN[:: SHARE // 4 or 1]
+    tried = OWN if write in WRITES[:1] else some(OWN, 6, write)
     assert count(program(make, write) for make in tried) >= len(tried) * 0.8 or write in UNKNOWN
 
 
@@ -208,8 +205,7 @@ UNKNOWN = ("x.sum(axis=0, out=a[0])", "a.reshape(-1)[0] = 1")
 
 @pytest.mark.parametrize("make", SHARED)
 def test_arrays_of_others_are_not(make: str) -> None:
-    start = SHARED.index(make) % SHARE
-    for write in ("a += 1", *WRITES[start::SHARE]):
+    for write in ("a += 1", *some(WRITES, 12, make)):
         assert not accepted(program(make, write)), (make, write)
 
 
@@ -225,7 +221,7 @@ def test_what_cannot_be_written_is_no_out(out: str) -> None:
 
 @pytest.mark.parametrize("where", ["before", "after", "between"])
 def test_what_is_accepted_is_what_numpy_does(where: str) -> None:
-    pairs = list(itertools.product(USES, WRITES))[::SHARE]
+    pairs = some(itertools.product(USES, WRITES), 24, where)
     further = ("a.T[0] = 7", "a += 2") if where == "between" else ()
     ordered = [pair if where == "before" else pair[::-1] for pair in pairs]
     programs = [program("x + 1", *pair, *further) for pair in ordered]
@@ -234,8 +230,7 @@ def test_what_is_accepted_is_what_numpy_does(where: str) -> None:
 
 @pytest.mark.parametrize("use", HOLDING)
 def test_what_others_hold_is_refused_or_what_numpy_has(use: str) -> None:
-    start = HOLDING.index(use) % SHARE
-    for write in ("a += 1", *WRITES[start::SHARE]):
+    for write in ("a += 1", *some(WRITES, 24, use)):
         accepted(program("x + 1", use, write))
         accepted(program("x + 1", write, use))
         accepted(program("x + 1", use, write.replace("a", "seen")))

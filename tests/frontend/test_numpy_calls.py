@@ -12,8 +12,6 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
-import os
-import random
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -32,6 +30,7 @@ from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl.numpy import methods
 from pscdsl.typing.diagnostics import Failure
 from tests.support.numpy_harness import run
+from tests.support.share import some
 
 MODULE = "import numpy as np\nimport pscdsl as psc\n\ndef main():\n    pass\n"
 MAIN = Project().add(Source("calls.py", MODULE), None)
@@ -45,8 +44,6 @@ ARRAYS: Mapping[str, Any] = {
     "b": np.array([True, False, True]),
     "z": np.array([1 + 2j, 0.5, -1j]),
 }
-SHARE = int(os.environ.get("STATIC_SHARE", "10"))
-"""Of the calls one in so many is tried here; `make fuzz` tries them all."""
 
 
 def in_kernel(expression: str) -> Any:
@@ -220,8 +217,7 @@ def test_texts_as_dtypes_mean_what_they_mean_in_numpy(part: int) -> None:
         for template, text in itertools.product(TAKING_DTYPES, TEXTS)
     ][part::4]
     always = [each for each in calls if any(f"'{text}'" in each for text in OWN[:9])]
-    tried = calls if SHARE == 1 else random.Random(part).sample(calls, len(calls) // SHARE)
-    assert compared({*tried, *always}) > 100
+    assert compared({*some(calls, 20, part), *always}) > 60
 
 
 # Calls that raise.
@@ -322,15 +318,14 @@ PARTS = 8
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_numpy_raises_for_is_refused(part: int) -> None:
-    rng, tried = random.Random(part), list[str]()
-    functions = list(SIGNATURES)[part::PARTS]
-    for function in functions if SHARE == 1 else rng.sample(functions, len(functions) // 3):
+    tried = list[str]()
+    for function in some(list(SIGNATURES)[part::PARTS], 3, part):
         calls = [
             text
             for text in dict.fromkeys(calls_of(function))
             if not text.startswith(BY_DATA) and not text.endswith("sorter=k)")
         ]
-        tried += calls if SHARE == 1 else rng.sample(calls, len(calls) // 4)
+        tried += some(calls, 4, function)
     assert compared(tried, dtypes=False) > 20
 
 

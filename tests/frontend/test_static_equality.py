@@ -13,6 +13,7 @@ import pytest
 
 import pscdsl as psc
 from tests.support.projects import module_of
+from tests.support.share import some
 
 MODULE = """
 from dataclasses import dataclass
@@ -109,14 +110,15 @@ X = np.ones(1, np.float32)
 
 @pytest.mark.parametrize("form", FORMS)
 def test_kernels_compare_as_python_does_or_refuse(form: str, tmp_path: Path) -> None:
-    answered = 0
+    answered = tried = 0
     others = OTHERS[FORMS.index(form) :: len(FORMS)]
     for number, other in enumerate(others):
         folder = tmp_path / str(number)
         folder.mkdir()
         expression = form.format(other)
         module = loaded(folder, expression)
-        for text in VALUES:
+        for text in some(VALUES, 3, expression):
+            tried += 1
             if text in DTYPES and other in DTYPES:
                 continue
             value = eval(text, dict(vars(module)))
@@ -128,7 +130,7 @@ def test_kernels_compare_as_python_does_or_refuse(form: str, tmp_path: Path) -> 
             assert found == expected, f"{expression} with s = {text}"
             answered += 1
     least = 0.3 if ": 1}" in form else 0.6  # dtypes and records are no keys
-    assert answered > least * len(VALUES) * len(others)
+    assert answered > least * tried
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,6 @@ import inspect
 import itertools
 import math
 import operator
-import os
-import random
 import re
 import sys
 import warnings
@@ -46,6 +44,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import variable
 from pscdsl.typing.dtypes import F32
 from tests.fuzz.static_differences import SIZES, NotComparable, at_sizes, of_python
+from tests.support.share import due, some
 
 MODULE = """
 import dataclasses, enum, functools, math, operator
@@ -228,30 +227,25 @@ def difference(found: Any, expression: str, **kinds: str) -> str | None:
     return None
 
 
-SHARE = int(os.environ.get("STATIC_SHARE", "10"))
-"""Of the pairs of kinds one in so many is tried here; `make fuzz` tries them all."""
+UNARY, BINARY = 3, 20
+"""Of the operands one of so many is tried."""
 
 
 def walk(ours: Elaboration, expressions: tuple[str, ...], names: str) -> tuple[int, list[str]]:
     """How many of some expressions are answered for kinds of operands, and the wrong ones."""
     answered, wrong = 0, list[str]()
-    operands_of = [*itertools.product(KINDS, repeat=len(names))]
-    if len(names) > 1:
-        operands_of = random.Random(expressions[0]).sample(operands_of, len(operands_of) // SHARE)
-    for kinds in operands_of:
-        for expression in expressions:
-            operands = dict(zip(names, kinds, strict=True))
-            values = {name: ours.value(kind) for name, kind in operands.items()}
-            found = ours.value(expression, **values)
-            if isinstance(found, Poison) or (expression[:2] == "a(" and kinds[0] == "x.dtype"):
-                continue  # a dtype and its class are one thing here
-            answered += 1
-            why = difference(found, expression, **dict(zip(names, kinds, strict=True)))
-            if why is not None:
-                given = ", ".join(
-                    f"{name} = {kind}" for name, kind in zip(names, kinds, strict=True)
-                )
-                wrong.append(f"{expression} with {given}: {why}")
+    cases = itertools.product(itertools.product(KINDS, repeat=len(names)), expressions)
+    for kinds, expression in some(cases, UNARY if len(names) == 1 else BINARY, expressions[0]):
+        operands = dict(zip(names, kinds, strict=True))
+        values = {name: ours.value(kind) for name, kind in operands.items()}
+        found = ours.value(expression, **values)
+        if isinstance(found, Poison) or (expression[:2] == "a(" and kinds[0] == "x.dtype"):
+            continue  # a dtype and its class are one thing here
+        answered += 1
+        why = difference(found, expression, **operands)
+        if why is not None:
+            given = ", ".join(f"{name} = {kind}" for name, kind in operands.items())
+            wrong.append(f"{expression} with {given}: {why}")
     return answered, wrong
 
 
@@ -264,7 +258,7 @@ def test_every_kind_is_a_value(ours: Elaboration) -> None:
 def test_kinds_and_protocols(ours: Elaboration) -> None:
     answered, wrong = walk(ours, UNARY_FORMS, "a")
     assert not wrong, "\n".join(wrong)
-    assert answered > 400
+    assert answered > due(400, UNARY)
 
 
 def test_kinds_and_functions(ours: Elaboration) -> None:
@@ -273,14 +267,14 @@ def test_kinds_and_functions(ours: Elaboration) -> None:
     )
     answered, wrong = walk(ours, expressions, "a")
     assert not wrong, "\n".join(wrong)
-    assert answered > 500
+    assert answered > due(500, UNARY)
 
 
-@pytest.mark.parametrize("part", range(8))
-def test_kinds_and_operators(ours: Elaboration, part: int) -> None:
-    answered, wrong = walk(ours, BINARY_FORMS[part::8], "ab")
+@pytest.mark.parametrize("place", range(8))
+def test_kinds_and_operators(ours: Elaboration, place: int) -> None:
+    answered, wrong = walk(ours, BINARY_FORMS[place::8], "ab")
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40])
-    assert answered > 500 // SHARE
+    assert answered > due(500, BINARY)
 
 
 def test_kinds_and_attributes(ours: Elaboration) -> None:
@@ -288,7 +282,7 @@ def test_kinds_and_attributes(ours: Elaboration) -> None:
     names = {name for kind in KINDS for name in dir(python(kind, SIZES[1]))}
     for kind in KINDS:
         own = dir(python(kind, SIZES[1]))
-        for name in sorted({*names, *methods.NAMES, "nothing"}):
+        for name in some(sorted({*names, *methods.NAMES, "nothing"}), UNARY, kind):
             for rest in ("", "()", "(1)", "(a)", "(a, 1)") if name in own else ("",):
                 expression = f"a.{name}{rest}"
                 found = ours.value(expression, a=ours.value(kind))
@@ -300,7 +294,7 @@ def test_kinds_and_attributes(ours: Elaboration) -> None:
                 if why is not None:
                     wrong.append(f"{expression} with a = {kind}: {why}")
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:60])
-    assert answered > 150
+    assert answered > due(150, UNARY)
 
 
 def real_functions() -> Iterator[tuple[str, Any]]:

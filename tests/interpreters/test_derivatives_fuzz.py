@@ -9,6 +9,7 @@ import pytest
 
 from tests.fuzz.derived import of_equations, of_text
 from tests.fuzz.programs import generate
+from tests.support.share import due, some
 
 pytestmark = pytest.mark.quick_code
 
@@ -24,7 +25,7 @@ LAWS = (
 )
 
 
-@pytest.mark.parametrize("first", range(0, 100, 25))
+@pytest.mark.parametrize("first", range(0, due(100, 4), 25))
 def test_programs_of_text(first: int) -> None:
     tried = Counter[str]()
     for seed in range(first, first + 25):
@@ -32,7 +33,7 @@ def test_programs_of_text(first: int) -> None:
     assert all(tried[law] for law in LAWS), tried
 
 
-@pytest.mark.parametrize("first", range(0, 100, 25))
+@pytest.mark.parametrize("first", range(0, due(100, 4), 25))
 def test_programs_of_equations(first: int) -> None:
     tried = Counter[str]()
     for seed in range(first, first + 25):
@@ -40,7 +41,7 @@ def test_programs_of_equations(first: int) -> None:
     assert all(tried[law] for law in LAWS), tried
 
 
-@pytest.mark.parametrize("seed", [8, 11, 14, 25])
+@pytest.mark.parametrize("seed", some([8, 11, 14, 25], 2))
 def test_compiled_programs(seed: int) -> None:
     text = of_text(generate(random.Random(seed)), seed, compiling=True)
     equations = of_equations(seed, compiling=True)

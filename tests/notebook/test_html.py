@@ -88,6 +88,7 @@ DTYPES = (
 SHAPES = ((), (0,), (1,), (7,), (500,), (0, 3), (1, 1), (3, 4), (100, 70), (2, 3, 4))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_arrays_of_all_kinds(dtype: Any, shape: tuple[int, ...]) -> None:

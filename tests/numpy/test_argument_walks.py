@@ -17,7 +17,8 @@ import pytest
 from pscdsl._src.frontend.modules.known import register_all
 from pscdsl._src.frontend.values import Poison
 from pscdsl._src.language.meanings import MEANINGS, Meaning
-from tests.frontend.test_static_walks import KINDS, SHARE, Elaboration
+from tests.frontend.test_static_walks import KINDS, Elaboration
+from tests.support.share import some
 
 register_all()
 
@@ -70,16 +71,14 @@ def accepted(ours: Elaboration, name: str, meaning: Meaning) -> dict[inspect.Par
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_parameter_with_every_kind(part: int) -> None:
-    rng, tried = random.Random(part), 0
+    tried = 0
     for name, meaning in list(MEANT.items())[part::PARTS]:
         ours = Elaboration()  # a program that grows makes the next call slower
         given = accepted(ours, name, meaning)
         for parameter in meaning.signature.parameters.values():
             if parameter.name == "here" or parameter.kind is parameter.VAR_KEYWORD:
                 continue
-            every = [*itertools.product(FORMS, VALUES)]
-            some = every if SHARE == 1 else rng.sample(every, len(every) // (10 * SHARE))
-            for form, value in some:
+            for form, value in some(itertools.product(FORMS, VALUES), 150, (name, parameter.name)):
                 text = form.format(value, value)
                 ours.value(call(name, {**given, parameter: text}))
                 tried += 1
@@ -94,7 +93,7 @@ def test_every_parameter_outside_of_kernels() -> None:
         for parameter in meaning.signature.parameters.values():
             if parameter.name == "here" or parameter.kind not in (0, 1, 3):
                 continue
-            for value in rng.sample(values, len(values) // SHARE):
+            for value in some(values, 20, (name, parameter.name)):
                 given = {
                     each: "[1.0, 2.0]"
                     for each in meaning.signature.parameters.values()
@@ -110,7 +109,7 @@ def test_functions_of_pythons_with_every_kind() -> None:
     ours, rng = Elaboration(), random.Random(1)
     for name in sorted(OTHERS):
         for form in OF_PYTHON:
-            for value in rng.sample(VALUES, len(VALUES) // SHARE):
+            for value in some(VALUES, 20, (name, form)):
                 ours.value(form.format(f=name, a=value, b=rng.choice(("x", "0", "lambda q: q"))))
 
 

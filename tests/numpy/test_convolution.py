@@ -46,6 +46,7 @@ def slid(x: Any, size: int, stride: int, padding: Any, dilation: int, fill: floa
     return np.stack([x[..., s : s + extent : dilation] for s in starts], -2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("stride", [1, 2, 4])
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("dilation", [1, 2])
@@ -61,6 +62,7 @@ def test_conv(stride: int, padding: Any, dilation: int) -> None:
     check("pscdsl.conv", *args, wanted=np.concatenate(parts, 1), symbolic=False, compiled=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("padding", PADDINGS)
 def test_pooling(stride: int, padding: Any) -> None:
@@ -89,6 +91,7 @@ def test_two_spatial_axes() -> None:
     agree(run("pscdsl.avg_pool", x, (2, 3)), x[:, :, :4].reshape(1, 2, 2, 2, 2, 3).mean((3, 5)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 def test_transposed_convolution(stride: int, width: int) -> None:

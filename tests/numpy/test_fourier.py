@@ -26,6 +26,7 @@ COMPLEX = ("fft", "ifft", "irfft", "hfft")
 REAL = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("function", REAL)
 @pytest.mark.parametrize("length", [2, 5, 8])
 def test_one_axis(function: str, length: int) -> None:
@@ -39,6 +40,7 @@ def test_one_axis(function: str, length: int) -> None:
             check(f"numpy.fft.{function}", x, S(n), 1, compiled=n == 7)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("function", ["fft", "ifft", "rfft", "irfft"])
 @pytest.mark.parametrize("suffix", ["2", "n"])
 def test_several_axes(function: str, suffix: str) -> None:

@@ -86,6 +86,7 @@ def test_dtypes_of_results() -> None:
 SHAPES = ((4, 3), (3, 4), (3, 3), (1, 3), (3, 1), (2, 4, 3), (2, 3, 4))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("code", REAL)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_factorisations_of_any_matrices(shape: tuple[int, ...], code: str) -> None:

@@ -44,6 +44,7 @@ def longer(left: int, right: int) -> tuple[Fact, ...]:
     return (Fact("<=", size_name(f"n{low}"), size_name(f"n{high}")),)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize(("left", "right"), [(5, 3), (3, 5), (4, 4), (1, 4), (6, 2), (2, 6)])
 def test_sliding(mode: str, left: int, right: int) -> None:

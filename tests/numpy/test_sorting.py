@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from tests.support.numpy_differential import (
     with_axis,
 )
 from tests.support.numpy_harness import S, build, run, run_compiled, run_symbolic
+from tests.support.share import some
 
 FEW = settings(max_examples=30, deadline=None)
 MESSY = np.array([3.0, NAN, -1.0, INF, 0.0, -0.0, -INF, 3.0, NAN, 2.0])
@@ -143,6 +145,7 @@ def test_top_k() -> None:
     refused(DtypeNotAccepted, "pscdsl.top_k", x + 0j, 1)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [0, 1, 2, 31, 32, 33, 64, 100])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted(count: int, side: str) -> None:
@@ -156,25 +159,25 @@ def test_searchsorted(count: int, side: str) -> None:
         check("numpy.searchsorted", a, v, side, compiled=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("code", ["f4", "f2", "i4", "u1", "?", "f8"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted_by_counting(code: str, side: Any) -> None:
     theirs_of: Any = np.searchsorted
-    for lines in ((), (3,)):
-        for count in (3, 33, 64, 65, 127):
-            a = np.sort((5 * normal(*lines, count)).astype(code), axis=-1)
-            v = (5 * normal(*lines, 70)).astype(code)
-            if code[0] == "f":
-                a[..., count - count // 10 :] = NAN
-                a[..., 0], a[..., 1:3] = -INF, -0.0
-                a = np.sort(a, axis=-1)
-                v[..., :6] = [NAN, INF, -INF, 0.0, -0.0, 1e-7]
-            v[..., 6 : 7 + count // 2] = a[..., : 1 + count // 2]
-            pairs = zip(a.reshape(-1, count), v.reshape(-1, 70), strict=True)
-            wanted: Any = [theirs_of(one, sought, side) for one, sought in pairs]
-            search = SearchSorted(side)
-            found = run_compiled(search, a, v)
-            np.testing.assert_array_equal(found, np.reshape(wanted, v.shape))
+    cases = itertools.product(((), (3,)), (3, 33, 64, 65, 127))
+    for lines, count in some(cases, 3, (code, side)):
+        a = np.sort((5 * normal(*lines, count)).astype(code), axis=-1)
+        v = (5 * normal(*lines, 70)).astype(code)
+        if code[0] == "f":
+            a[..., count - count // 10 :] = NAN
+            a[..., 0], a[..., 1:3] = -INF, -0.0
+            a = np.sort(a, axis=-1)
+            v[..., :6] = [NAN, INF, -INF, 0.0, -0.0, 1e-7]
+        v[..., 6 : 7 + count // 2] = a[..., : 1 + count // 2]
+        pairs = zip(a.reshape(-1, count), v.reshape(-1, 70), strict=True)
+        wanted: Any = [theirs_of(one, sought, side) for one, sought in pairs]
+        found = run_compiled(SearchSorted(side), a, v)
+        np.testing.assert_array_equal(found, np.reshape(wanted, v.shape))
 
 
 @pytest.mark.parametrize("name", ["numpy.partition", "numpy.argpartition"])

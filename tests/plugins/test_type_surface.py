@@ -27,6 +27,7 @@ from pscdsl._src.xla.runtime import devices
 from pscdsl.numpy.methods import NAMES
 from pscdsl.typing.signatures import ShapeSyntaxError
 from tests.support.documents import ROOT, blocks
+from tests.support.share import WHOLE
 
 HERE = Path(__file__).parent / "type_surface"
 PACKAGE = Path(psc.__file__).parent
@@ -113,8 +114,11 @@ SETTINGS = next(
 Found = dict[str, set[int]]
 
 
-def _write(folder: Path) -> list[str]:
-    """The project of somebody who uses the language; the names of its files."""
+def _write(folder: Path, library: bool = WHOLE) -> list[str]:
+    """Write the project of somebody who uses the language, and return the names of its files.
+
+    `library` adds the standard library and the examples, which `make types` checks, too.
+    """
     readme = blocks((ROOT / "README.md").read_text("utf-8"))
     first = next(block.text for block in readme if block.text.startswith("# first.py\n"))
     texts = {"first": first, "unannotated": UNANNOTATED, "wrong": WRONG}
@@ -122,8 +126,9 @@ def _write(folder: Path) -> list[str]:
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     for path in HERE.glob("*.py"):
         shutil.copy(path, folder)
-    shutil.copytree(PACKAGE / "stdlib", folder / "stdlib", ignore=_CACHES)
-    shutil.copytree(ROOT / "examples", folder / "examples", ignore=_CACHES)
+    if library:
+        shutil.copytree(PACKAGE / "stdlib", folder / "stdlib", ignore=_CACHES)
+        shutil.copytree(ROOT / "examples", folder / "examples", ignore=_CACHES)
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.py"))
 
 
@@ -222,7 +227,7 @@ def test_neighbours(name: str, tmp_path: Path) -> None:
     checker = shutil.which(name, path=os.pathsep.join(places))
     if checker is None:
         pytest.skip(f"{name} is not installed")
-    _write(tmp_path)
+    _write(tmp_path, library=True)
     shutil.copytree(PACKAGE, tmp_path / "site" / "pscdsl", ignore=_CACHES)  # as it is installed
     command = (checker, *NEIGHBOURS[name])
 

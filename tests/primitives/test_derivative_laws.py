@@ -37,6 +37,7 @@ from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import KEY
 from tests.primitives.test_primitive_laws import COVERED, ROWS
 from tests.support.law_rows import NDArray, Row
+from tests.support.share import some
 from tests.support.widening import Widening, wide
 
 STEP = 1e-6
@@ -273,12 +274,12 @@ def test_second_derivatives_are_limits_of_differences_of_the_first(primitive: st
 
 
 def batches(case: Case) -> Iterator[Mask]:
-    """Which operands are batched: all, and each alone."""
+    """Yield which operands are batched: all, and each alone or, without `SHARE=1`, one alone."""
     count = len(case.block.params)
     if count:
         yield (True,) * count
     if count > 1:
-        for index in range(count):
+        for index in some(range(count), count, case.row):
             yield tuple(i == index for i in range(count))
 
 

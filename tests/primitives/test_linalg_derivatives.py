@@ -197,6 +197,7 @@ def test_functions_of_triangles_of_symmetric_matrices() -> None:
     assert_gradient(of_filled_triangle, definite(3, 3))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kernel", ANY, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 3)], ids=str)
 def test_functions_of_any_matrices(kernel: Any, shape: tuple[int, ...]) -> None:

@@ -74,11 +74,17 @@ def test_documents_avoid_them(document: str) -> None:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """Return the tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def in_docstrings() -> Counter[str]:
     """How often docstrings of the package, its types and its library have each word."""
     counted: Counter[str] = Counter()
     for path in SOURCES:
-        for text in docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+        for text in docstrings(parsed(path)):
             counted.update(words(text))
     return counted
 
@@ -97,7 +103,7 @@ OPENERS = frozenset(("Of", "It", "That", "Those", "So", "As"))
 
 def test_docstrings_begin_with_what_they_describe() -> None:
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node) or "."
                 name = getattr(node, "name", "")
@@ -119,7 +125,7 @@ PLAIN = (
 @pytest.mark.parametrize("folder", PLAIN)
 def test_docstrings_ask_no_questions(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 text = ast.get_docstring(node) or "."
                 name = getattr(node, "name", "")

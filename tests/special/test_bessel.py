@@ -27,6 +27,7 @@ ORDERS = {
 OF_MPMATH = {"jv": mp.besselj, "iv": mp.besseli, "kv": mp.besselk}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ORDERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values(name: str, dtype: Any) -> None:

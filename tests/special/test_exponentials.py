@@ -155,6 +155,7 @@ def test_small_sums_in_loops(size: int) -> None:
         agree(row, wanted, 1e-14 if shift else 1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("code", ["f4", "f8"])
 @pytest.mark.parametrize("ones", [1, 2])
 def test_small_sums_beside_a_shift_near_zero(code: str, ones: int) -> None:

@@ -26,6 +26,7 @@ def ulps(found: Any, wanted: Any) -> float:
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("function", "meaning", "side"), FUNCTIONS)
 @pytest.mark.parametrize("runs", [run, run_compiled])
 def test_errors_of_each_part(function: Elementwise, meaning: Any, side: int, runs: Any) -> None:

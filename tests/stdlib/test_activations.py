@@ -64,6 +64,7 @@ FORMULAS: dict[str, Reference] = {
 BOUNDED = {"relu6", "sigmoid", "softsign", "hard_tanh", "hard_sigmoid"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_formulas(name: str, dtype: type[Any]) -> None:
@@ -75,6 +76,7 @@ def test_formulas(name: str, dtype: type[Any]) -> None:
     np.testing.assert_allclose(found, expected, rtol=80 * eps, atol=eps)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_formulas_in_16_bits(name: str, dtype: type[Any]) -> None:
@@ -86,6 +88,7 @@ def test_formulas_in_16_bits(name: str, dtype: type[Any]) -> None:
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=6 * eps, atol=2 * eps)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_largest_arguments(name: str, dtype: type[Any]) -> None:
@@ -145,6 +148,7 @@ def test_glu() -> None:
     np.testing.assert_allclose(run(activations.glu, x), expected, rtol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(1,), (6,), (3, 5), (2, 3, 4)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_softmax(shape: tuple[int, ...], dtype: type[Any]) -> None:

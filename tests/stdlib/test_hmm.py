@@ -52,6 +52,7 @@ def enumerated(p: Any, seen: NDArray[Any]) -> dict[tuple[int, ...], float]:
     return found
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_against_enumeration(sizes: tuple[int, int, int], dtype: Any) -> None:

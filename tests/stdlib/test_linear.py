@@ -38,6 +38,7 @@ def numbers(shape: tuple[int, ...], dtype: Any, seed: int = 1) -> NDArray[Any]:
     return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
 def test_conjugate_gradients(size: int, dtype: Any) -> None:
@@ -113,6 +114,7 @@ def test_conjugate_gradients_of_a_function() -> None:
     np.testing.assert_allclose(again.x, expected, rtol=1e-12)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", [1, 2, 10])
 def test_power_iteration(size: int, dtype: Any) -> None:
@@ -135,6 +137,7 @@ def test_power_iteration_finds_negative_eigenvalues() -> None:
     assert np.asarray(stopped.steps) == 7
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("columns", COLUMNS)
@@ -148,6 +151,7 @@ def test_solve_triangular(size: int, columns: tuple[int, ...], lower: bool, dtyp
     np.testing.assert_allclose(found, expected, rtol=eps, atol=eps)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("size", [1, 2, 9])

@@ -46,6 +46,7 @@ def close(found: NDArray[Any], expected: Any, factor: float = 20) -> None:
     np.testing.assert_allclose(found, expected, rtol=factor * eps, atol=factor * eps)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), *SHAPES])
 def test_regression(shape: tuple[int, ...], dtype: type[Any]) -> None:
@@ -75,6 +76,7 @@ def test_quantile_loss_is_least_at_the_quantile() -> None:
     assert samples[np.argmin(total)] == np.quantile(samples, 0.25)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), *SHAPES])
 def test_logistic(shape: tuple[int, ...], dtype: type[Any]) -> None:
@@ -115,6 +117,7 @@ def test_multiclass_hinge() -> None:
     assert found.mean() == pytest.approx(expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("integer", [np.int8, np.int32, np.int64])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -144,6 +147,7 @@ def test_cross_entropy_agrees_with_scikit_learn() -> None:
     assert found == pytest.approx(expected)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_divergence(shape: tuple[int, ...], dtype: type[Any]) -> None:

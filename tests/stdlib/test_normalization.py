@@ -65,6 +65,7 @@ def standard(x: NDArray[Any], axis: Any, tolerance: float) -> None:
     np.testing.assert_allclose(wide.var(axis=axis), 1, atol=tolerance)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [*DTYPES, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("shape", [(50,), (4, 50), (2, 3, 50)])
 def test_layer_norm(shape: tuple[int, ...], dtype: Any) -> None:
@@ -99,6 +100,7 @@ def test_large_numbers_of_16_bits() -> None:
     np.testing.assert_array_equal(found, [[-1, 1, -1, 1]])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1,), (50,), (4, 50), (2, 3, 50)])
 def test_rms_norm(shape: tuple[int, ...], dtype: Any) -> None:
@@ -107,6 +109,7 @@ def test_rms_norm(shape: tuple[int, ...], dtype: Any) -> None:
     np.testing.assert_allclose(run(norm.rms_norm, scale, x), expected, rtol=2e-5)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("space", SPACES)
 def test_batch_norm(space: tuple[int, ...], dtype: Any) -> None:
@@ -131,6 +134,7 @@ def test_batch_norm_inference_follows_training(space: tuple[int, ...]) -> None:
     np.testing.assert_allclose(one, np.asarray(trained)[:1], rtol=1e-9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("groups", [1, 2, 6])
@@ -153,6 +157,7 @@ def test_group_norm_needs_groups_of_one_size() -> None:
         norm.group_norm(affine(12, np.float32), numbers((4, 12), np.float32), 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("space", [(50,), (5, 6), (2, 3, 4)])
 def test_instance_norm(space: tuple[int, ...], dtype: Any) -> None:

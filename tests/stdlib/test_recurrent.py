@@ -101,6 +101,7 @@ def as_tuple(state: Any) -> tuple[Any, ...]:
     return (state.output, state.cell) if isinstance(state, recurrent.Memory) else (state,)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("record", CELLS, ids=lambda record: record.__name__)
 @pytest.mark.parametrize(
     ("batch", "dtype"), [((), np.float32), ((4,), np.float64)], ids=["one", "batch"]

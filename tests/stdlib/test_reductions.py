@@ -15,6 +15,7 @@ from scipy import special as reference
 from pscdsl.stdlib import reductions
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (2, 3, 4)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_logmeanexp(shape: tuple[int, ...], dtype: type[Any]) -> None:

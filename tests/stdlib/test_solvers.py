@@ -45,6 +45,7 @@ def by_gmres(
     return found.x, found.residual, found.steps
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1, 1e-20])
 def test_conjugate_gradients(dtype: Any, scale: float) -> None:

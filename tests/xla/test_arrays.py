@@ -32,6 +32,7 @@ def example(dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return (np.arange(count) % 5).reshape(shape).astype(to_numpy(dtype))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_round_trip(dtype: DType, shape: tuple[int, ...]) -> None:

@@ -111,6 +111,7 @@ def test_nothing_is_seen_of_a_parameter_or_far_away() -> None:
     assert seen(deep, numbers()) == (-np.inf, np.inf)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("function", [np.sin, np.cos, np.tan])
 @pytest.mark.parametrize("most", [0.9, 1.0, 1.5, 3.0, 30.0, 1e4, 8e6, 1e7])
 def test_circular_functions_of_bounded_numbers(function: Any, most: float) -> None:

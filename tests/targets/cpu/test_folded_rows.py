@@ -51,6 +51,7 @@ def over_two(x: bool_["a b c"]) -> tuple[i32["a"], bool_["a"], bool_["c"], i32["
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.uint64])
 def test_extremes(dtype: Any, shape: tuple[int, ...]) -> None:
@@ -62,6 +63,7 @@ def test_extremes(dtype: Any, shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(to_numpy(found), each)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("share", [0.001, 0.999, 1.0])
 def test_truths(shape: tuple[int, ...], share: float) -> None:
@@ -160,6 +162,7 @@ def places(x: Num["*s n"]) -> tuple[i32["*s"], i32["*s"], Num["*s"], Num["*s"]]:
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "shape", [(3, 31), (9, 32), (1600, 33), (2000, 48), (900, 64), (130, 600), (1, 70001)]
 )

@@ -108,6 +108,7 @@ def test_sums_of_bytes_wrap(dtype: Any) -> None:
     assert to_numpy(products(x, x)).tolist() == (x * x).sum(-1, dtype=dtype).tolist()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("rows", ROWS)
 def test_what_is_not_finite_wherever_it_stands(bad: float, rows: tuple[int, ...]) -> None:

@@ -115,6 +115,7 @@ def test_rows_that_have_no_parts(monkeypatch: Any) -> None:
         monkeypatch.delenv(VARIABLE)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16, np.float16])
 @pytest.mark.parametrize("shape", [(30, 4, 4, 4), (11, 5, 6, 7), (12, 1, 5, 1), (600, 3, 4, 8)])
 def test_many_small_products(
@@ -145,6 +146,7 @@ def test_small_products_of_integers_and_complex_numbers(monkeypatch: pytest.Monk
     np.testing.assert_allclose(found, a @ c, rtol=1e-13)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, bfloat16])
 @pytest.mark.parametrize(("n", "k"), [(4, 5), (8, 8), (16, 16), (12, 8)])
 def test_products_in_loops(monkeypatch: pytest.MonkeyPatch, dtype: Any, n: int, k: int) -> None:
@@ -182,6 +184,7 @@ def test_what_is_not_finite_spreads_as_in_products(monkeypatch: pytest.MonkeyPat
         np.testing.assert_allclose(found, a @ c, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_small_systems(monkeypatch: pytest.MonkeyPatch, dtype: Any, n: int) -> None:
@@ -246,6 +249,7 @@ def test_systems_in_loops(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "count", "columns"), [(5, 3, 8), (7, 40, 1), (8, 33, 2)])
 def test_batches_of_systems_in_loops(

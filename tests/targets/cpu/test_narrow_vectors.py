@@ -100,6 +100,7 @@ def arguments(kernel: Any, s: int, dtype: Any) -> list[Any]:
     return [random.normal(size=shape).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", BOTH)
 @pytest.mark.parametrize("length", sorted(module_options.LENGTHS))
 @pytest.mark.parametrize("kernel", [forward, product, mixed])

@@ -93,6 +93,7 @@ def test_long_sums_of_single_precision_round_little(count: int) -> None:
     assert np.max(abs(found - wanted) / wanted) < 4 * np.finfo(np.float32).eps
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("shape", [(5000,), (40, 64), (3, 500, 2)])
 @pytest.mark.parametrize("code", ["?", "i1", "u8", "i4", "f2", "f4", "f8"])
 def test_places_of_extremes(code: str, shape: tuple[int, ...]) -> None:
@@ -103,6 +104,7 @@ def test_places_of_extremes(code: str, shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(found, find(x, axis=axis))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("value", [NAN, INF, -INF, -0.0])
 def test_places_of_extremes_of_special_values(value: float, axis: int) -> None:
@@ -128,6 +130,7 @@ ROWS_IN_BLOCKS = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("shape", "axis"), ROWS_IN_BLOCKS)
 @pytest.mark.parametrize("code", ["f4", "i1", "f8", "f2", "?"])
 def test_places_of_extremes_in_blocks(code: str, shape: tuple[int, ...], axis: int) -> None:
@@ -158,6 +161,7 @@ LINES = (
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("shape", "axis"), LINES)
 @pytest.mark.parametrize("code", ["?", "i1", "i8", "f2", "f4"])
 def test_sorted_lines(code: str, shape: tuple[int, ...], axis: int) -> None:
@@ -188,6 +192,7 @@ def test_special_values_in_order(shape: tuple[int, ...], axis: int) -> None:
     np.testing.assert_array_equal(places, np.argsort(x, axis, stable=True))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("place", [1, 100])  # the latter is clamped
 @pytest.mark.parametrize("shape", [(40, 50), (600, 500), (50, 9, 13)])
 @pytest.mark.parametrize("code", ["?", "i1", "f4", "c8"])

@@ -131,6 +131,7 @@ def raised(x: Float["n"], to: Float = {}) -> Float["n"]:
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("code", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("exponent", [*range(-9, 10), 0.5, 1.5, -1.5, 2.5, 7.5, -8.5, 9.5])
 def test_powers_that_are_products(code: str, exponent: float, tmp_path: Path) -> None:

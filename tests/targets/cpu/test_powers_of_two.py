@@ -43,6 +43,7 @@ def wide(x: Any) -> Any:
     return x.astype(np.longdouble)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("most", [0.5, 1e-4, 10.0, 120.0, 1000.0])
 def test_errors(dtype: Any, most: float) -> None:

@@ -64,6 +64,7 @@ def test_pivots_are_the_first_of_the_largest(n: int) -> None:
     np.testing.assert_array_equal(order, rows)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [4, 5, 8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_factors_of_ill_scaled_matrices(n: int, dtype: Any) -> None:
@@ -92,6 +93,7 @@ def test_only_the_lower_triangle_has_a_factor(n: int) -> None:
     np.testing.assert_allclose(found[2], wanted, rtol=1e-15)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("columns", [1, 3, 8])
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("transposed", [True, False])
@@ -109,6 +111,7 @@ def test_triangular_systems(columns: int, lower: bool, transposed: bool, unit: b
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [4, 5, 8])
 @pytest.mark.parametrize("transposed", [True, False])
 def test_factored_systems(n: int, transposed: bool) -> None:
