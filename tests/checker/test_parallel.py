@@ -31,6 +31,7 @@ from pscdsl._src.frontend.text.display import Sources
 from tests.conftest import CONFORMANCE
 from tests.support.literate import programs
 from tests.support.projects import HEAD, kernel, notebook, write
+from tests.support.share import due, some
 
 PROGRAMS = [
     (path, program)

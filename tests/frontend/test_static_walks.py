@@ -227,7 +227,7 @@ def difference(found: Any, expression: str, **kinds: str) -> str | None:
     return None
 
 
-UNARY, BINARY = 3, 20
+OF_ONE, OF_TWO = 3, 20
 """Of the operands one of so many is tried."""
 
 
@@ -235,7 +235,7 @@ def walk(ours: Elaboration, expressions: tuple[str, ...], names: str) -> tuple[i
     """How many of some expressions are answered for kinds of operands, and the wrong ones."""
     answered, wrong = 0, list[str]()
     cases = itertools.product(itertools.product(KINDS, repeat=len(names)), expressions)
-    for kinds, expression in some(cases, UNARY if len(names) == 1 else BINARY, expressions[0]):
+    for kinds, expression in some(cases, OF_ONE if len(names) == 1 else OF_TWO, expressions[0]):
         operands = dict(zip(names, kinds, strict=True))
         values = {name: ours.value(kind) for name, kind in operands.items()}
         found = ours.value(expression, **values)
@@ -258,7 +258,7 @@ def test_every_kind_is_a_value(ours: Elaboration) -> None:
 def test_kinds_and_protocols(ours: Elaboration) -> None:
     answered, wrong = walk(ours, UNARY_FORMS, "a")
     assert not wrong, "\n".join(wrong)
-    assert answered > due(400, UNARY)
+    assert answered > due(400, OF_ONE)
 
 
 def test_kinds_and_functions(ours: Elaboration) -> None:
@@ -267,14 +267,14 @@ def test_kinds_and_functions(ours: Elaboration) -> None:
     )
     answered, wrong = walk(ours, expressions, "a")
     assert not wrong, "\n".join(wrong)
-    assert answered > due(500, UNARY)
+    assert answered > due(500, OF_ONE)
 
 
 @pytest.mark.parametrize("place", range(8))
 def test_kinds_and_operators(ours: Elaboration, place: int) -> None:
     answered, wrong = walk(ours, BINARY_FORMS[place::8], "ab")
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:40])
-    assert answered > due(500, BINARY)
+    assert answered > due(500, OF_TWO)
 
 
 def test_kinds_and_attributes(ours: Elaboration) -> None:
@@ -282,7 +282,7 @@ def test_kinds_and_attributes(ours: Elaboration) -> None:
     names = {name for kind in KINDS for name in dir(python(kind, SIZES[1]))}
     for kind in KINDS:
         own = dir(python(kind, SIZES[1]))
-        for name in some(sorted({*names, *methods.NAMES, "nothing"}), UNARY, kind):
+        for name in some(sorted({*names, *methods.NAMES, "nothing"}), OF_ONE, kind):
             for rest in ("", "()", "(1)", "(a)", "(a, 1)") if name in own else ("",):
                 expression = f"a.{name}{rest}"
                 found = ours.value(expression, a=ours.value(kind))
@@ -294,7 +294,7 @@ def test_kinds_and_attributes(ours: Elaboration) -> None:
                 if why is not None:
                     wrong.append(f"{expression} with a = {kind}: {why}")
     assert not wrong, f"{len(wrong)} wrong\n" + "\n".join(wrong[:60])
-    assert answered > due(150, UNARY)
+    assert answered > due(150, OF_ONE)
 
 
 def real_functions() -> Iterator[tuple[str, Any]]:
