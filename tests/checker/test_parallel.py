@@ -477,6 +477,7 @@ print(json.dumps([[each.code, each.message()] for each in result.diagnostics]))
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("forked", [True, False])
 @pytest.mark.parametrize(
     ("act", "says"),
