@@ -26,20 +26,19 @@ QUICK = {
     "scipy/special/tests": "erfinv gammainc logit ndtr",
 }
 """Tests that take a second or two."""
-QUICK = {folder: " ".join(some(names.split(), 3, folder)) for folder, names in QUICK.items()}
 
 
 def test_a_sample_has_no_difference_but_those_that_are_documented(tmp_path: Path) -> None:
     """Some calls, in turn one of each function; `make replay` tries 20,000."""
-    record(tmp_path / "calls", 600, files(QUICK))
-    calls = sampled(Recording.load(tmp_path / "calls").calls, due(500, 3), seed=0)
-    assert len(calls) == due(500, 3)
+    record(tmp_path / "calls", 600, some(files(QUICK), 5))
+    calls = sampled(Recording.load(tmp_path / "calls").calls, due(500, 5), seed=0)
+    assert len(calls) == due(500, 5)
     figures = Figures()
     with quietly():
         for first in range(0, len(calls), BATCH):
             figures.add(first // BATCH, replayed(calls[first : first + BATCH]))
     assert not figures.problems, figures.shown
-    assert figures.count("equal") + figures.count("documented") > due(350, 3)
+    assert figures.count("equal") + figures.count("documented") > due(350, 5)
 
 
 X = np.array([1.0, 2.5, -0.0])
