@@ -73,6 +73,8 @@ class CallingConvention(NamedTuple):
     """The parameters whose memory results may take."""
     constants: tuple[str, ...]
     """The parameters with a number as default, a constant of the programs of calls without them."""
+    mesh_axes: tuple[str, ...]
+    """The mesh axes that it names."""
     plain: bool
     """Whether each must be given, and may be by name."""
 

@@ -88,6 +88,7 @@ class Passing:
             self._has_inside(TreeSpec),
             donated,
             constants,
+            called.signature.mesh_axes(),
             all(
                 parameter.default is parameter.empty
                 and parameter.kind is not parameter.POSITIONAL_ONLY

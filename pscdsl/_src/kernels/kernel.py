@@ -704,7 +704,12 @@ class Kernel(Called[P, R]):
             from pscdsl._src.kernels.writing import WritingCalls  # of few kernels
 
             return WritingCalls(self.functional, self.writes)
-        return self._made_dispatcher()
+        ordinary = self._made_dispatcher()
+        if self._calling_convention().mesh_axes:
+            from pscdsl._src.kernels.mesh_calls import MeshCalls  # of few kernels
+
+            return MeshCalls(self, self._current, ordinary)
+        return ordinary
 
     def _tell(self) -> None:
         if isinstance(self._function, types.FunctionType) and self._spec is None:

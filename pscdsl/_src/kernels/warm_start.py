@@ -370,7 +370,13 @@ def _convention(store: Store, key: str) -> CallingConvention | None:
         or not isinstance(convention.positional, int)
     ):
         return None
-    texts = (convention.parameters, convention.static, convention.donated, convention.constants)
+    texts = (
+        convention.parameters,
+        convention.static,
+        convention.donated,
+        convention.constants,
+        convention.mesh_axes,
+    )
     return (
         convention
         if all(type(t) is tuple and all(type(n) is str for n in t) for t in texts)

@@ -1,0 +1,139 @@
+"""Calls of kernels whose signatures name mesh axes: on the mesh whose `with` block this is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from pscdsl._src.analysis.intervals import require_fitting
+from pscdsl._src.calls import boundary
+from pscdsl._src.calls.called import admit
+from pscdsl._src.calls.errors import ArgumentError, CheckError
+from pscdsl._src.ir.program import Function
+from pscdsl._src.kernels.emission import target_of
+from pscdsl._src.primitives.effects import without_effects
+from pscdsl._src.support.effects import COMPILED
+from pscdsl._src.support.tracebacks import public
+from pscdsl._src.targets.cpu.loops import loop_bytes
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.transforms.partition import Partitioned
+from pscdsl._src.transforms.simplify import require_compilable, with_largest
+from pscdsl._src.xla.binding import register_class
+from pscdsl._src.xla.device import Device
+from pscdsl._src.xla.mesh import Mesh, current_mesh
+from pscdsl._src.xla.mesh_executable import MeshExecutable, mesh_executable
+from pscdsl.typing.array_types import leaves, paths
+from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.signatures import Choice
+
+if TYPE_CHECKING:
+    from pscdsl._src.kernels.kernel import Kernel
+    from pscdsl._src.kernels.reading import Reading
+
+
+class MeshCalls:
+    """Calls a kernel on the mesh of the innermost `with` block, or on one device without one."""
+
+    def __init__(self, kernel: Kernel[..., Any], reading: Reading, ordinary: Any) -> None:
+        self._kernel = kernel
+        self._reading = reading
+        self._ordinary = ordinary
+        self._made: dict[Hashable, tuple[MeshExecutable, Any]] = {}
+        self._lock = RLock()
+
+    @public
+    def entry(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result of a call."""
+        mesh = current_mesh()
+        if mesh is None:
+            return self._ordinary.entry(*args, **kwargs)
+        kernel = self._kernel
+        given, types = kernel.arguments(args, kwargs)
+        choice, sizes = kernel.matched(types)
+        key = mesh, choice, tuple(sizes.items()), COMPILED.kinds
+        with self._lock:
+            known = self._made.get(key)
+            if known is None:
+                known = self._made[key] = _compiled(self._reading, choice, sizes, mesh)
+        executable, tree = known
+        return boundary.result(tree, iter(executable.run(given)))
+
+
+def _compiled(
+    reading: Reading, choice: Choice, sizes: Mapping[str, int], mesh: Mesh
+) -> tuple[MeshExecutable, Any]:
+    """Return the program on a mesh for arguments of these sizes, and the tree of its result."""
+    program = reading.instance(choice)
+    admit(program.name, program.dims, program.facts, sizes)
+    placed = on_mesh(reading, choice, tuple(mesh.axes))
+    own = sizes_on(placed, sizes, mesh.axes)
+    device = Device(mesh.devices[0].platform)
+    donate = _donated(program, placed, reading.donated_names())
+    module = module_on(placed, own, device, donate)
+    tree = program.result
+    assert tree is not None
+    boundary.register_result(tree, register_class)
+    names = [path for name, each in program.parameters for path, _ in paths(each, name)]
+    on_cpu = device.platform == "cpu"
+    executable = mesh_executable(
+        module,
+        mesh,
+        placed.arguments,
+        placed.results,
+        loop_bytes=loop_bytes(placed.function, own) if on_cpu else None,
+        names=names,
+    )
+    return executable, tree
+
+
+def on_mesh(reading: Reading, choice: Choice, mesh: Sequence[str]) -> Partitioned:
+    """Return the program of each device of a mesh with these axes; or raise CheckError."""
+    definition = reading.definition
+    program = without_effects(reading.instance(choice), COMPILED.kinds)
+    try:
+        placed = definition.partitioned(program, choice, mesh)
+    except Failure as failure:
+        raise CheckError(failure.at(definition.head).diagnostics) from None
+    function = replace(with_largest(placed.function), fast_math=bool(definition.fast_math))
+    return replace(placed, function=function)
+
+
+def sizes_on(
+    placed: Partitioned, sizes: Mapping[str, int], mesh: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the sizes of the program of a device; an ArgumentError if pieces are not equal."""
+    try:
+        return placed.sizes(sizes, mesh)
+    except Failure as failure:
+        (finding,) = failure.diagnostics
+        raise ArgumentError(f"{placed.function.name}: {finding.message()}") from None
+
+
+def module_on(
+    placed: Partitioned, sizes: Mapping[str, int], device: Device, donate: Sequence[int] = ()
+) -> Any:
+    """Return the StableHLO of the program of a device."""
+    function = placed.function
+    try:
+        require_compilable(function)
+        require_fitting(function, sizes)
+        return lower_module(function, sizes, donate=donate, target=target_of(device))
+    except Failure as failure:
+        raise CheckError(failure.at(function.span).diagnostics) from None
+
+
+def _donated(program: Function, placed: Partitioned, names: Sequence[str]) -> list[int]:
+    """Return the indices of the arguments that give their memory to results of their placement."""
+    body = placed.function.body
+    free = Counter(zip(body.out_types, placed.results, strict=True))
+    owners = [name for name, tree in program.parameters for _ in leaves(tree)]
+    found: list[int] = []
+    arguments = zip(owners, body.in_types, placed.arguments, strict=True)
+    for at, (name, type_, placement) in enumerate(arguments):
+        if name in names and free[type_, placement] > 0:
+            free[type_, placement] -= 1
+            found.append(at)
+    return found
