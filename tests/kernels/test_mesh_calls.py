@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.jaxlib
 
-PROGRAMS = '''
+PROGRAMS = """
 from typing import NamedTuple
 import numpy as np
 import pscdsl as psc
@@ -61,7 +61,7 @@ def recurrent(w: f32["h h"], xs: f32["t n@data h"]) -> f32["n@data h"]:
 @psc.kernel
 def moved(x: f32["n@data d@model"]) -> f32["n@model d@data"]:
     return psc.place(2 * x, "n@model d@data")
-'''
+"""
 
 
 def _run(code: str) -> object:
@@ -77,3 +77,159 @@ def _run(code: str) -> object:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+CALLS = """
+import json, re
+
+r = np.random.default_rng(0)
+f = lambda *s: r.normal(size=s).astype("f4")
+p, x, y = Params(f(6, 16), f(16, 4)), f(32, 6), f(32, 4)
+x[5, 2] = np.nan
+clean = np.nan_to_num(x)
+cases = {
+    "step": (step, (p, clean, y, 0.1)),
+    "extremes": (extremes, (x,)),
+    "recurrent": (recurrent, (f(4, 4), f(5, 16, 4))),
+    "moved": (moved, (f(16, 8),)),
+}
+meshes = [{"data": 4}, {"model": 2}, {"data": 2, "model": 2}, {"data": 2, "model": 4}, {"other": 2}]
+
+
+def worst(got, want):
+    pairs = zip(psc.tree.leaves(got), psc.tree.leaves(want), strict=True)
+    differences = []
+    for a, b in pairs:
+        a, b = np.asarray(a), np.asarray(b)
+        assert a.dtype == b.dtype and a.shape == b.shape
+        assert (np.isnan(a) == np.isnan(b)).all()
+        differences.append(float(np.nanmax(np.abs(a.astype(float) - b)) if a.size else 0.0))
+    return max(differences)
+"""
+
+
+def test_meshes_give_what_one_device_gives() -> None:
+    found = _run(
+        CALLS
+        + """
+errors = {}
+for name, (kernel, args) in cases.items():
+    want = kernel(*args)
+    for axes in meshes:
+        with psc.Mesh(**axes):
+            got = kernel(*args)
+            assert psc.tree.leaves(got)[0].placement is not None
+            errors[f"{name} on {axes}"] = worst(got, want)
+print(json.dumps(errors))
+"""
+    )
+    assert isinstance(found, dict)
+    assert len(found) == 20
+    assert max(found.values()) <= 2e-6, found
+
+
+def test_results_lie_as_they_are_declared() -> None:
+    found = _run(
+        CALLS
+        + """
+with psc.Mesh(data=2, model=2) as mesh:
+    value, new = step(p, clean, y, 0.1)
+    put = mesh.put(clean, "n@data d"), mesh.put(y, "n@data k")
+    again = step(new, *put, 0.1)
+    places = [str(value.placement), str(new.w.placement), str(new.v.placement)]
+    shapes = [list(s.data.shape) for s in new.w.shards]
+print(json.dumps([places, shapes, float(again[0]) < float(value)]))
+"""
+    )
+    assert found == [["", "_ _@model", "_@model _"], [[6, 8]] * 4, True]
+
+
+def test_calls_that_do_not_fit_are_errors() -> None:
+    found = _run(
+        CALLS
+        + """
+def told(call):
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return "", ""
+
+
+errors = []
+with psc.Mesh(data=8) as mesh:
+    errors.append(told(lambda: step(p, clean[:30], y[:30], 0.1)))
+    placed = mesh.put(clean, "n d")
+    errors.append(told(lambda: step(p, placed, y, 0.1)))
+    old = mesh.put(p, Params("d h", "h k"))
+    donating(old, clean, y, 0.1)
+    errors.append(told(lambda: donating(old, clean, y, 0.1)))
+other = psc.Mesh(data=4).put(clean, "n@data d")
+with psc.Mesh(data=2):
+    errors.append(told(lambda: step(p, other, y, 0.1)))
+errors.append(told(lambda: step(p, other, y, 0.1)))
+print(json.dumps(errors))
+"""
+    )
+    assert isinstance(found, list)
+    kinds = [kind for kind, _ in found]
+    texts = [text for _, text in found]
+    assert kinds == [
+        "ArgumentError",
+        "PlacementError",
+        "PlacementError",
+        "PlacementError",
+        "PlacementError",
+    ], found
+    assert "n = 30" in texts[0]
+    assert "`data`" in texts[0]
+    assert '`mesh.put(x, "_@data _")` moves it' in texts[1]
+    assert "donated" in texts[2]
+
+
+def test_predicted_bytes_are_those_of_the_compiled_program() -> None:
+    found = _run(
+        CALLS
+        + r"""
+from pscdsl._src.analysis.collectives import sent
+from pscdsl._src.kernels.mesh_calls import on_mesh
+from pscdsl.typing.dims import evaluate
+from pscdsl.typing.signatures import Choice
+
+OPERATION = re.compile(
+    r"= (\(.*?\)|\S+) (all-reduce|all-gather|reduce-scatter|all-to-all)(?:-start)?\("
+)
+SHAPE = re.compile(r"([a-z]+)(\d+)\[([\d,]*)\]")
+
+
+def counted(text):
+    total = 0
+    for result, _ in OPERATION.findall(text):
+        for _, bits, shape in SHAPE.findall(result):
+            sizes = [int(size) for size in shape.split(",") if size]
+            total += int(np.prod(sizes, dtype=int)) * int(bits) // 8
+    return total
+
+
+pairs = {}
+for name in ("step", "moved"):
+    kernel, args = cases[name]
+    for axes in ({"data": 4}, {"data": 2, "model": 2}, {"data": 2, "model": 4}, {"model": 8}):
+        with psc.Mesh(**axes):
+            kernel(*args)
+            (executable, _), *_ = [
+                made for key, made in kernel.dispatcher._made.items() if key[0].axes == axes
+            ]
+        placed = on_mesh(kernel._current, Choice(), tuple(axes))
+        sizes = dict(n=32, d=6, h=16, k=4) if name == "step" else dict(n=16, d=8)
+        own = placed.sizes(sizes, axes)
+        predicted = sum(evaluate(size, own) for size in sent(placed).values())
+        text = "".join(each.to_string() for each in executable.loaded.hlo_modules())
+        pairs[f"{name} on {axes}"] = predicted, counted(text)
+print(json.dumps(pairs))
+"""
+    )
+    assert isinstance(found, dict)
+    assert len(found) == 8
+    assert all(predicted == counted for predicted, counted in found.values()), found
+    assert any(predicted for predicted, _ in found.values())

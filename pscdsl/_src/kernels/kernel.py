@@ -25,6 +25,7 @@ from pscdsl._src.frontend.modules.rereading import (
 from pscdsl._src.kernels.executables import Executables
 from pscdsl._src.support.effects import COMPILED, DEFAULT
 from pscdsl._src.support.notebooks import html_method
+from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.xla.device import Device, default_device
 
@@ -704,12 +705,14 @@ class Kernel(Called[P, R]):
             from pscdsl._src.kernels.writing import WritingCalls  # of few kernels
 
             return WritingCalls(self.functional, self.writes)
-        ordinary = self._made_dispatcher()
-        if self._calling_convention().mesh_axes:
+        convention = self._calling_convention()
+        if convention.mesh_axes:
             from pscdsl._src.kernels.mesh_calls import MeshCalls  # of few kernels
 
-            return MeshCalls(self, self._current, ordinary)
-        return ordinary
+            require_modules()
+            alone = self.dispatcher_for(self._specialise, convention.donated, convention.constants)
+            return MeshCalls(self, self._current, alone, self._watch_captures)
+        return self._made_dispatcher()
 
     def _tell(self) -> None:
         if isinstance(self._function, types.FunctionType) and self._spec is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -37,10 +37,19 @@ if TYPE_CHECKING:
 class MeshCalls:
     """Calls a kernel on the mesh of the innermost `with` block, or on one device without one."""
 
-    def __init__(self, kernel: Kernel[..., Any], reading: Reading, ordinary: Any) -> None:
+    def __init__(
+        self,
+        kernel: Kernel[..., Any],
+        reading: Reading,
+        alone: Any,
+        compiled: Callable[[], None],
+    ) -> None:
         self._kernel = kernel
         self._reading = reading
-        self._ordinary = ordinary
+        self._alone = alone
+        """The dispatcher of calls without a mesh."""
+        self._compiled = compiled
+        """It is called when a program was made."""
         self._made: dict[Hashable, tuple[MeshExecutable, Any]] = {}
         self._lock = RLock()
 
@@ -49,7 +58,7 @@ class MeshCalls:
         """Return the result of a call."""
         mesh = current_mesh()
         if mesh is None:
-            return self._ordinary.entry(*args, **kwargs)
+            return self._alone.entry(*args, **kwargs)
         kernel = self._kernel
         given, types = kernel.arguments(args, kwargs)
         choice, sizes = kernel.matched(types)
@@ -58,6 +67,7 @@ class MeshCalls:
             known = self._made.get(key)
             if known is None:
                 known = self._made[key] = _compiled(self._reading, choice, sizes, mesh)
+                self._compiled()
         executable, tree = known
         return boundary.result(tree, iter(executable.run(given)))
 
