@@ -34,7 +34,7 @@ def _listed(text: str) -> Iterator[tuple[str, str]]:
 
 _HOMES = dict(_listed((get_data(__name__, "__init__.pyi") or b"").decode()))
 # A star takes no module that hides one of Python's, or that few programs use.
-__all__ = sorted(_HOMES.keys() - {"arrays", "debug", "stdlib", "typing"})  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = sorted(_HOMES.keys() - {"arrays", "debug", "distributed", "stdlib", "typing"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 class _Package(ModuleType):

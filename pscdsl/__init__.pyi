@@ -6,6 +6,7 @@ To type checkers this is the package; the package itself reads it, and loads wha
 from pscdsl import (
     arrays as arrays,
     debug as debug,
+    distributed as distributed,
     numpy as numpy,
     random as random,
     special as special,
@@ -97,6 +98,7 @@ from pscdsl._src.xla.device import (
     UnsupportedDeviceError as UnsupportedDeviceError,
     devices as devices,
 )
+from pscdsl._src.xla.gathering import gather as gather
 from pscdsl._src.xla.mesh import (
     Mesh as Mesh,
     PlacementError as PlacementError,

@@ -140,6 +140,11 @@ def _once(make: Callable[[], Made], made: list[Made]) -> Callable[[], Made]:
     return get
 
 
+def has_client() -> bool:
+    """Return whether there is a client, or anything else that was made once for each."""
+    return any(_ours)
+
+
 def keep_for_ever(thing: Any) -> None:
     """Never free an object, not even when Python ends."""
     import ctypes  # imported only when needed

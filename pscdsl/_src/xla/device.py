@@ -16,6 +16,7 @@ from pscdsl._src.support.processes import once
 from pscdsl._src.support.tracebacks import UsersError, public
 
 if TYPE_CHECKING:
+    from pscdsl._src.xla.cluster import Cluster
     from pscdsl._src.xla.runtime.devices import LiveDevice
 
 PLATFORMS: Final = ("cpu", "cuda", "tpu")
@@ -92,6 +93,18 @@ PLATFORM_VARIABLE: Final = "PSCDSL_PLATFORM"
 """The environment variable that asks for something else."""
 DEVICES_VARIABLE: Final = "PSCDSL_DEVICES"
 """The environment variable with the number of CPU devices in a process."""
+
+
+class _Job:
+    """The job of several processes that this one belongs to; see `cluster`."""
+
+    __slots__ = ("cluster",)
+
+    def __init__(self) -> None:
+        self.cluster: Cluster | None = None
+
+
+JOB: Final = _Job()
 
 
 @once

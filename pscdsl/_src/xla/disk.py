@@ -71,7 +71,7 @@ def backend(device: Device = CPU) -> tuple[str, ...]:
     others = () if device.platform == "cpu" else _plugin_versions(device.platform)
     return (
         *others,
-        f"jaxlib {_version()}",
+        f"jaxlib {version()}",
         f"{here.client.platform} {here.client.platform_version} {here.device_list[0].device_kind}",
         f"{platform.system()} {platform.machine()} {sys.byteorder}",
         f"topology {_topology(here)}",
@@ -148,7 +148,8 @@ def dumps() -> bool:
     return "xla_dump" in os.environ.get("XLA_FLAGS", "") + _flags_in_a_file()
 
 
-def _version() -> str:
+def version() -> str:
+    """Return the version of jaxlib, and of its interface."""
     library: Any = jaxlib
     return f"{library.__version__} {getattr(boot.xla, '_version', '')}"
 

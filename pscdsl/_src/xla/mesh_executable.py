@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from pscdsl._src.ir.numpy_dtypes import is_masked
 from pscdsl._src.support.processes import once_a_client, require
 from pscdsl._src.xla import disk, exactness, lapack
 from pscdsl._src.xla.compilation import foreign, signature, targets
-from pscdsl._src.xla.device import Device
+from pscdsl._src.xla.device import JOB, Device
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.executable_store import without_places
 from pscdsl._src.xla.mesh import Mesh, PlacementError
@@ -55,6 +56,8 @@ class MeshExecutable(Executable):
         outputs: Sequence[tuple[Aval, MeshSharding]],
         donated: Sequence[int],
         names: Sequence[str] = (),
+        title: str = "a program",
+        digest: str = "",
     ) -> None:
         super().__init__(
             loaded,
@@ -63,6 +66,8 @@ class MeshExecutable(Executable):
             Device(live.mesh.devices[0].platform),
         )
         self.live = live
+        self.title, self.digest = title, digest
+        self._is_agreed = False
         self.names = tuple(names)
         """The names of the arguments in messages."""
         self.arguments = tuple([sharding for _, sharding in inputs])
@@ -93,8 +98,12 @@ class MeshExecutable(Executable):
         for at, array in enumerate(buffers):
             self._check(at, array)
         self._check_donated(buffers)
+        cluster = JOB.cluster
         try:
-            with _turns().turn():
+            with _turns(), nullcontext() if cluster is None else cluster.call():
+                if cluster is not None and not self._is_agreed:
+                    cluster.agree(self.title, {"the program": self.digest})
+                    self._is_agreed = True
                 results: list[Any] = self.loaded.execute_sharded(buffers).consume_with_handlers(
                     self._handlers
                 )
@@ -190,11 +199,8 @@ class _Turns:
         self._lock = threading.RLock()
         self._last: tuple[int, list[Any]] = (0, [])
 
-    def turn(self) -> Any:
-        """Return the context of a call; it begins when those of other threads have ended."""
-        return self
-
     def __enter__(self) -> None:
+        """Begin a call, when those of other threads have ended."""
         self._lock.acquire()
         thread, results = self._last
         if thread != threading.get_ident():
@@ -205,7 +211,7 @@ class _Turns:
 
     def ended(self, results: list[Any]) -> None:
         """Wait for the results of a call, or remember them if calls do not wait."""
-        if calls_wait():
+        if calls_wait() or JOB.cluster is not None:
             _wait(results)
             results = []
         self._last = threading.get_ident(), results
@@ -234,6 +240,7 @@ def mesh_executable(
     options: Mapping[str, Any] | None = None,
     loop_bytes: int | None = LOOP_BYTES,
     names: Sequence[str] = (),
+    title: str = "a program",
 ) -> MeshExecutable:
     """Return the executable over a mesh of a module for one device, from disk or compiled.
 
@@ -247,6 +254,7 @@ def mesh_executable(
         options: XLA's options besides those of `exactness`.
         loop_bytes: See `compile_module`.
         names: The names of the arguments in messages.
+        title: The name of the program in messages.
 
     Raises:
         CompilationFailed: XLA does not compile the module.
@@ -275,7 +283,12 @@ def mesh_executable(
             )
         except Exception as error:
             raise CompilationFailed(str(error)) from error
-    made = MeshExecutable(loaded, live, inputs, outputs, _donated(module), names)
+    digest = disk.digest(
+        "agreed", without_places(module), repr((mesh.devices, mesh.axes, arguments, results))
+    )
+    made = MeshExecutable(
+        loaded, live, inputs, outputs, _donated(module), names, title, digest[:32]
+    )
     made.seconds = perf_counter() - started
     if is_from_disk:
         made.source, made.entry = "disk", key or ""

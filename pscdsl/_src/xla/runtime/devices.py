@@ -21,7 +21,7 @@ from pscdsl._src.language.elements import Array
 from pscdsl._src.support.notebooks import html_method
 from pscdsl._src.support.processes import once, once_a_client, require
 from pscdsl._src.xla import beside_jax
-from pscdsl._src.xla.device import CPU, DEVICES_VARIABLE, Device, UnsupportedDeviceError
+from pscdsl._src.xla.device import CPU, DEVICES_VARIABLE, JOB, Device, UnsupportedDeviceError
 from pscdsl._src.xla.interrupts import watch
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.memory import keep_freed_memory
@@ -179,10 +179,15 @@ def _iterate(self: Any) -> Iterator[Any]:
     return iter(to_numpy(self))
 
 
+def _is_here(array: Any) -> bool:
+    """Return whether all of an array is in this process."""
+    return bool(array._sharding.is_fully_addressable)
+
+
 def _repr(self: Any) -> str:
     if self.is_deleted() or (is_in_pieces(self) and any(x.is_deleted() for x in self._arrays)):
         return f"pscdsl.Array(<donated>, shape={self.aval.shape}, dtype={self.aval.dtype})"
-    if not self._sharding.is_fully_addressable:
+    if not _is_here(self):
         where = f"<in pieces of several processes: {self.placement}>"
         return f"pscdsl.Array({where}, shape={self.aval.shape}, dtype={self.aval.dtype})"
     text = np.array2string(to_numpy(self), separator=", ", prefix="pscdsl.Array(")
@@ -313,7 +318,7 @@ def prepare() -> None:
         "__index__": _index,
         "__repr__": _repr,
         "_repr_html_": html_method("arrays"),
-        "__str__": lambda self: str(to_numpy(self)),
+        "__str__": lambda self: str(to_numpy(self)) if _is_here(self) else _repr(self),
         "__format__": _format,
         "__hash__": None,
         "__reduce__": lambda self: (_rebuild, (to_numpy(self),)),
@@ -370,10 +375,11 @@ def _prepare() -> None:
 def _cpu_client() -> Any:
     _prepare()
     keep_freed_memory()
-    if (count := cpu_devices()) == 1:
+    count, options = cpu_devices(), {} if JOB.cluster is None else JOB.cluster.cpu_options()
+    if count == 1 and not options:
         return boot.xla.make_cpu_client(asynchronous=not calls_wait())
     with _enough_threads(count):
-        return boot.xla.make_cpu_client(asynchronous=not calls_wait(), num_devices=count)
+        return boot.xla.make_cpu_client(asynchronous=not calls_wait(), num_devices=count, **options)
 
 
 @once
@@ -415,13 +421,19 @@ def _cuda_client() -> Any:
 
     _prepare()
     plugins.load("cuda")
-    return plugins.client("cuda", boot.xla.generate_pjrt_gpu_plugin_options())
+    options = boot.xla.generate_pjrt_gpu_plugin_options()
+    if JOB.cluster is None:
+        return plugins.client("cuda", options)
+    options = {**options, **JOB.cluster.plugin_options()}
+    return plugins.client("cuda", options, JOB.cluster.client)
 
 
 @once_a_client
 def _tpu_client() -> Any:
     from pscdsl._src.xla.runtime import plugins
 
+    if JOB.cluster is not None:
+        raise UnsupportedDeviceError("TPUs of several processes are not supported yet")
     _prepare()
     plugins.load("tpu")
     return plugins.client("tpu", {})

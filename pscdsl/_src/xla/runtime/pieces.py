@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import from_numpy, is_masked
 from pscdsl._src.ir.numpy_dtypes import to_numpy as numpy_dtype
 from pscdsl._src.support.processes import once_a_client
-from pscdsl._src.xla.device import Device, UnsupportedDeviceError
+from pscdsl._src.xla.device import JOB, Device, UnsupportedDeviceError
 from pscdsl._src.xla.mesh import Mesh, PlacementError, Shard
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval
@@ -26,6 +27,9 @@ from pscdsl._src.xla.runtime.devices import (
     to_numpy,
 )
 from pscdsl.typing.placements import Placement
+
+if TYPE_CHECKING:
+    from pscdsl._src.xla.cluster import Cluster
 
 
 class MeshSharding(boot.jax.GSPMDSharding):  # type: ignore[misc]
@@ -247,7 +251,28 @@ class LiveMesh:
 
     def _put_pieces(self, pieces: list[NDArray], aval: Aval, sharding: MeshSharding) -> Any:
         here = [self.handles[at] for at in self.local]
+        if JOB.cluster is not None:
+            JOB.cluster.require()
+            self._agree(JOB.cluster, pieces, aval, sharding)
         return boot.jax.batched_device_put(aval, sharding, pieces, here, *COPYING, enable_x64=True)
+
+    def _agree(
+        self, cluster: Cluster, pieces: list[NDArray], aval: Aval, sharding: MeshSharding
+    ) -> None:
+        """Require that processes which have the same piece of an array have the same contents."""
+        numbers = self.pieces(sharding.placement)
+        mine = {numbers[at] for at in self.local}
+        others = {number for at, number in enumerate(numbers) if at not in self.local}
+        shared = mine & others
+        if not shared:
+            return
+        title = f"an array {aval} that is put as `{sharding.placement}`"
+        found = {
+            f"its piece {number}": blake2b(piece.tobytes(), digest_size=16).hexdigest()
+            for number, piece in zip([numbers[at] for at in self.local], pieces, strict=True)
+            if number in shared
+        }
+        cluster.agree_once(title, found)
 
     def _put_local(self, array: NDArray, placement: Placement) -> Any:
         sharding = self.sharding(placement)

@@ -158,13 +158,13 @@ def _version(native: Any, name: str) -> str:
         return "none"
 
 
-def client(platform: str, options: Mapping[str, Any]) -> Any:
-    """Return a client of a platform whose plugin is loaded.
+def client(platform: str, options: Mapping[str, Any], service: Any = None) -> Any:
+    """Return a client of a platform whose plugin is loaded, of several processes by a `service`.
 
     Raise `UnsupportedDeviceError` if this machine has no such device.
     """
     try:
-        return boot.xla.make_c_api_client(platform, options, None)
+        return boot.xla.make_c_api_client(platform, options, service)
     except boot.jax.JaxRuntimeError as problem:
         reason = str(problem).partition("\n")[0]
         raise UnsupportedDeviceError(
