@@ -215,7 +215,7 @@ class Cluster:
                 "Python": ".".join(map(str, sys.version_info[:2])),
                 "NumPy": numpy.__version__,
                 "jaxlib": jaxlib,
-                "files of pscdsl": disk.emission()[:16],
+                "files of pscdsl": disk.emission_digest()[:16],
                 "platform": default_device().platform,
                 "devices in each process": cpu_devices(),
                 "XLA_FLAGS": os.environ.get("XLA_FLAGS", ""),
