@@ -401,7 +401,7 @@ def test_wrong_arguments() -> None:
         (lambda: start(heartbeat=0), "heartbeat=0 and timeout=300.0 are positive seconds"),
     )
     for call, message in wrong:
-        with pytest.raises((ValueError, DistributedError), match=f"{message}|after devices"):
+        with pytest.raises((ValueError, DistributedError), match=f"{message}"):
             call()
 
 

@@ -73,11 +73,11 @@ def documented(name: str, path: Path, body: Sequence[ast.stmt], node: ast.stmt) 
 
 def homes() -> dict[str, str]:
     """The public names, each with the module that defines it."""
-    tree = ast.parse((ROOT / "pscdsl" / "__init__.pyi").read_text(encoding="utf-8"))
     found: dict[str, str] = {}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module is not None:
-            found |= {f"pscdsl.{each.name}": node.module for each in node.names}
+    for file, package in (("__init__.pyi", "pscdsl"), ("distributed.py", "pscdsl.distributed")):
+        for node in ast.parse((ROOT / "pscdsl" / file).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                found |= {f"{package}.{each.name}": node.module for each in node.names}
     debug = [name for name in ON_PAGES if name.startswith("pscdsl.debug.")]
     return found | dict.fromkeys(debug, "pscdsl._src.language.debug")
 

@@ -125,7 +125,7 @@ def test_users_see_what_is_theirs() -> None:
     code += "k = psc.kernel(lambda x: x + 1); psc.grad(lambda x: x)\n"
     code += "import pscdsl.stdlib.linear\n"
     code += "shown = {n for n in dir(psc) if not n.startswith('__')}\n"
-    code += "modules = {'arrays', 'debug', 'stdlib', 'typing'}\n"
+    code += "modules = {'arrays', 'debug', 'distributed', 'stdlib', 'typing'}\n"
     code += "assert shown == {*psc.__all__, *modules}, shown ^ {*psc.__all__, *modules}\n"
     code += "assert all(getattr(psc, n).__name__ == f'pscdsl.{n}' for n in modules)"
     assert _loaded(code)

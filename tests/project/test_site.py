@@ -56,9 +56,14 @@ def test_a_public_name_is_on_a_page(name: str) -> None:
 
 def test_only_public_names_are_on_pages() -> None:
     library = {name for name in ON_PAGES if name.startswith("pscdsl.stdlib.")}
-    debug = {f"pscdsl.debug.{name}" for name in vars(psc.debug) if not name.startswith("__")}
-    assert debug <= ON_PAGES.keys()
-    assert ON_PAGES.keys() - library - debug == {f"pscdsl.{name}" for name in psc.__all__} - {
+    inside = {
+        f"{module.__name__}.{name}"
+        for module in (psc.debug, psc.distributed)
+        for name in vars(module)
+        if not name.startswith("__")
+    }
+    assert inside <= ON_PAGES.keys()
+    assert ON_PAGES.keys() - library - inside == {f"pscdsl.{name}" for name in psc.__all__} - {
         "pscdsl.numpy"
     }
 

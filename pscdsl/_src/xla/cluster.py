@@ -43,7 +43,12 @@ _BEAT, _BYE, _FAILED, _LOST, _DONE = ".", "bye", "failed", "lost", "done"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The job that this process belongs to."""
+    """The job that this process belongs to.
+
+    Examples:
+        >>> psc.distributed.Job(0, 4, "MPICH", "127.0.0.1:29500").processes
+        4
+    """
 
     process: int
     """The number of this process."""
@@ -85,10 +90,16 @@ def start(
             version of pscdsl, jaxlib, NumPy or Python.
 
     Examples:
-        >>> from pscdsl import distributed
-        >>> distributed.start()  # doctest: +SKIP
-        Job(process=0, processes=4, launcher='MPICH', address='127.0.0.1:41729')
+        Under `mpiexec -n 4 python train.py`, `psc.distributed.start()` is all that is needed.
+        Without a launcher, each process says what it is:
+
+        >>> psc.distributed.start("node7:29500", processes=2)
+        Traceback (most recent call last):
+        ValueError: `address`, `processes` and `process` are given together or not at all
     """
+    launch = _explicit(address, processes, process)
+    if not 0 < heartbeat < 1e6 or not 0 < timeout < 1e6:
+        raise ValueError(f"heartbeat={heartbeat} and timeout={timeout} are positive seconds")
     if JOB.cluster is not None:
         raise DistributedError("`psc.distributed.start` was called already in this process")
     if support.has_client():
@@ -96,9 +107,7 @@ def start(
             "`psc.distributed.start` was called after devices were used: call it before any kernel "
             "runs, any mesh is made, and `psc.devices()` is asked"
         )
-    if not 0 < heartbeat < 1e6 or not 0 < timeout < 1e6:
-        raise ValueError(f"heartbeat={heartbeat} and timeout={timeout} are positive seconds")
-    launch = _explicit(address, processes, process) or found()
+    launch = launch or found()
     if launch is None:
         launch = Launch("none", 0, 1, None, f"alone-{os.getpid()}")
     if not 0 <= launch.process < launch.processes:

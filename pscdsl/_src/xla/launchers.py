@@ -13,7 +13,12 @@ from pscdsl._src.support.tracebacks import UsersError
 
 
 class DistributedError(UsersError, RuntimeError):
-    """Processes that are missing, have ended, or do not run the same program."""
+    """Processes that are missing, have ended, or do not run the same program.
+
+    Examples:
+        >>> issubclass(psc.distributed.DistributedError, RuntimeError)
+        True
+    """
 
     __module__ = "pscdsl.distributed"
 
