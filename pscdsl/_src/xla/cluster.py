@@ -75,7 +75,8 @@ def start(
 
     Call it once, before any kernel runs. From then on `psc.devices()` has the devices of all
     processes. What `torchrun`, `mpiexec` of MPICH or Open MPI, or SLURM's `srun` say in the
-    environment is found; without a launcher the job is this process alone. Each process logs a
+    environment is found, so that `mpiexec -n 4 python train.py` needs no arguments; without a
+    launcher the job is this process alone. Each process logs a
     line to `pscdsl.distributed`.
 
     Args:
@@ -90,9 +91,6 @@ def start(
             version of pscdsl, jaxlib, NumPy or Python.
 
     Examples:
-        Under `mpiexec -n 4 python train.py`, `psc.distributed.start()` is all that is needed.
-        Without a launcher, each process says what it is:
-
         >>> psc.distributed.start("node7:29500", processes=2)
         Traceback (most recent call last):
         ValueError: `address`, `processes` and `process` are given together or not at all
