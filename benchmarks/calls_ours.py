@@ -186,8 +186,7 @@ def four_numbers(a: f32, b: f32, c: f32, d: f32) -> f32:
     return a + b + c + d
 
 
-@psc.kernel
-def numbers(
+def _sum(
     a: f32,
     b: f32,
     c: f32,
@@ -205,23 +204,8 @@ def numbers(
     return a + b + c + d + e + f + g + h + i + j + k + m
 
 
-@psc.kernel
-def device_numbers(
-    a: f32,
-    b: f32,
-    c: f32,
-    d: f32,
-    e: f32,
-    f: f32,
-    g: f32,
-    h: f32,
-    i: f32,
-    j: f32,
-    k: f32,
-    m: f32,
-) -> f32:
-    """The same, of scalars on the device."""
-    return a + b + c + d + e + f + g + h + i + j + k + m
+numbers = psc.kernel(_sum)
+device_numbers = psc.kernel(_sum)
 
 
 @psc.kernel

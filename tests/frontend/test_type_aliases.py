@@ -118,9 +118,11 @@ def wrong(x: Wrong) -> f32:
     return x.sum()
 
 
-def test_a_wrong_shape_is_told() -> None:
-    with pytest.raises(psc.CheckError, match="annotation `n &`"):
+def test_a_wrong_shape_is_told_where_it_is_used() -> None:
+    with pytest.raises(psc.CheckError, match="annotation `n &`") as caught:
         wrong(np.ones(2))
+    (finding,) = caught.value.diagnostics
+    assert Path(finding.span.path).name == Path(__file__).name
 
 
 SPELLINGS = """

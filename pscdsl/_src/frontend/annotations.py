@@ -206,8 +206,14 @@ def _spec(frame: Frame, node: ast.expr) -> Spec:
             return value.spec(span)
         case TypeVariable(name=name, problem=reason):
             rewrite = f'{name} = TypeVar("{name}", bound=psc.Tree)'
-        case Alias():
+        case Alias(is_written=True):
             return spec_of(value.frame, value.node)
+        case Alias():
+            try:
+                return spec_of(value.frame, value.node)
+            except Failure as failure:
+                moved = [each.replaced(span=span) for each in failure.diagnostics]
+                raise Failure(*moved) from None
         case Marker("pscdsl.Tree"):
             return TreeSpec("", shown="Tree", bounded=True, span=span)
         case Marker("typing.Self"):

@@ -232,6 +232,8 @@ class Alias:
     head: AnyValue
     frame: Frame
     node: ast.expr
+    is_written: bool = True
+    """Whether the node stands in a file; that of a real type was made from it."""
 
     def apply(
         self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pscdsl._src.frontend.interpreter.counters import depends_on_counter
 from pscdsl._src.interpreters.replay import append
@@ -381,7 +381,7 @@ class _BlockWriter:
         if rule is None:
             raise self.refusal(equation)
         try:
-            return rule(self, equation, operands)
+            return rule(self, primitive, equation, operands)
         except Failure as failure:
             if any(isinstance(each, IllTypedEquation) for each in failure.diagnostics):
                 raise self.refusal(equation) from failure
@@ -401,7 +401,9 @@ class _BlockWriter:
         return made, list(captured)
 
 
-Rule: TypeAlias = Callable[[_BlockWriter, Equation, list[Value]], Sequence[Value]]
+Values: TypeAlias = Sequence[Value]
+Rule: TypeAlias = Callable[[_BlockWriter, Any, Equation, Values], Values]
+"""Rewrites an equation of a primitive of the class under which `RULES` has the rule."""
 
 
 def _types(equation: Equation) -> tuple[list[ArrayType], ArrayType]:
@@ -409,8 +411,10 @@ def _types(equation: Equation) -> tuple[list[ArrayType], ArrayType]:
     return [atom.type for atom in equation.inputs], equation.outputs[0].type
 
 
-def _pointwise(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    types, result = _types(equation)
+def _pointwise(
+    writer: _BlockWriter, primitive: Primitive, at: Equation, operands: Values
+) -> Values:
+    types, result = _types(at)
     shape = writer.shape(result.shape)
     every = range(len(shape))
     found: list[Value] = []
@@ -422,24 +426,21 @@ def _pointwise(writer: _BlockWriter, equation: Equation, operands: list[Value]) 
             found.append(writer.masked(whole, result.shape, every))
         else:
             found.append(x)
-    return writer.here.bind(equation.primitive, found)
+    return writer.here.bind(primitive, found)
 
 
-def _size(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive = equation.primitive
-    assert isinstance(primitive, SizeValue)
+def _size(writer: _BlockWriter, primitive: SizeValue, at: Equation, operands: Values) -> Values:
     return [writer.number(primitive.size, primitive.dtype)]
 
 
-def _iota(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive = equation.primitive
-    assert isinstance(primitive, Iota)
+def _iota(writer: _BlockWriter, primitive: Iota, at: Equation, operands: Values) -> Values:
     return writer.here.bind(replace(primitive, shape=writer.shape(primitive.shape)), ())
 
 
-def _broadcast(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive, (x,) = equation.primitive, operands
-    assert isinstance(primitive, Broadcast)
+def _broadcast(
+    writer: _BlockWriter, primitive: Broadcast, at: Equation, operands: Values
+) -> Values:
+    (x,) = operands
     shape = writer.shape(primitive.shape)
     x = writer.fit(x, tuple([shape[axis] for axis in primitive.dims]))
     (found,) = writer.here.bind(replace(primitive, shape=shape), (x,))
@@ -449,24 +450,25 @@ def _broadcast(writer: _BlockWriter, equation: Equation, operands: list[Value]) 
     return [writer.masked(found, primitive.shape, new)]
 
 
-def _transpose(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    return writer.here.bind(equation.primitive, operands)
+def _transpose(
+    writer: _BlockWriter, primitive: Primitive, at: Equation, operands: Values
+) -> Values:
+    return writer.here.bind(primitive, operands)
 
 
-def _reshape(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _reshape(writer: _BlockWriter, primitive: Primitive, at: Equation, operands: Values) -> Values:
     """Reshape by inserting and removing axes of size 1; the others keep their order."""
-    (before,), after = _types(equation)
+    (before,), after = _types(at)
     old = [size for size in before.shape if size != 1]
     new = [size for size in after.shape if size != 1]
     if old != new:
-        raise writer.refusal(equation)
+        raise writer.refusal(at)
     return [Reshape(writer.shape(after.shape))(operands[0])]
 
 
-def _slice(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive, (x,) = equation.primitive, operands
-    assert isinstance(primitive, Slice)
-    _, result = _types(equation)
+def _slice(writer: _BlockWriter, primitive: Slice, at: Equation, operands: Values) -> Values:
+    (x,) = operands
+    _, result = _types(at)
     starts = [None if start == 0 else writer.number(start) for start in primitive.start]
     true = [limit - start for start, limit in zip(primitive.start, primitive.limit, strict=True)]
     x = writer.window(x, starts, writer.shape(true), true)
@@ -476,13 +478,12 @@ def _slice(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> S
     return [writer.masked(x, result.shape, range(x.ndim))]
 
 
-def _pad(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _pad(writer: _BlockWriter, primitive: Pad, at: Equation, operands: Values) -> Values:
     """Put the operand at its position, with the scalar around it."""
-    primitive, (x, scalar) = equation.primitive, operands
-    assert isinstance(primitive, Pad)
-    (given, _), result = _types(equation)
+    (x, scalar) = operands
+    (given, _), result = _types(at)
     if any(primitive.interior) or not all(map(writer.is_natural, primitive.low)):
-        raise writer.refusal(equation)
+        raise writer.refusal(at)
     shape = writer.shape(result.shape)
     mask: Value | None = None
     for axis, low in enumerate(primitive.low):
@@ -503,11 +504,10 @@ def _pad(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Seq
     return [Select()(mask, x, around)]
 
 
-def _reverse(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _reverse(writer: _BlockWriter, primitive: Reverse, at: Equation, operands: Values) -> Values:
     """Reverse, and move the valid elements from the end to the front."""
-    primitive, (x,) = equation.primitive, operands
-    assert isinstance(primitive, Reverse)
-    (given,), _ = _types(equation)
+    (x,) = operands
+    (given,), _ = _types(at)
     shape = x.shape
     (x,) = writer.here.bind(primitive, (x,))
     starts: list[Value | None] = [None] * x.ndim
@@ -518,11 +518,9 @@ def _reverse(writer: _BlockWriter, equation: Equation, operands: list[Value]) ->
 
 
 def _concatenate(
-    writer: _BlockWriter, equation: Equation, operands: list[Value]
-) -> Sequence[Value]:
-    primitive = equation.primitive
-    assert isinstance(primitive, Concatenate)
-    types, result = _types(equation)
+    writer: _BlockWriter, primitive: Concatenate, at: Equation, operands: Values
+) -> Values:
+    types, result = _types(at)
     axis = primitive.axis
     shape = writer.shape(result.shape)
     fitted = [
@@ -542,26 +540,27 @@ def _concatenate(
     return [found]
 
 
-def _reduce(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive, (x,) = equation.primitive, operands
-    assert isinstance(primitive, Reduce)
-    (given,), _ = _types(equation)
+def _reduce(writer: _BlockWriter, primitive: Reduce, at: Equation, operands: Values) -> Values:
+    (x,) = operands
+    (given,), _ = _types(at)
     neutral = writer.here.literal(identity(primitive.kind, x.dtype), x.dtype)
     return writer.here.bind(primitive, (writer.masked(x, given.shape, primitive.axes, neutral),))
 
 
-def _arg_reduce(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive, (x,) = equation.primitive, operands
-    assert isinstance(primitive, ArgReduce)
-    (given,), _ = _types(equation)
+def _arg_reduce(
+    writer: _BlockWriter, primitive: ArgReduce, at: Equation, operands: Values
+) -> Values:
+    (x,) = operands
+    (given,), _ = _types(at)
     neutral = writer.here.literal(identity(primitive.kind, x.dtype), x.dtype)
     return writer.here.bind(primitive, (writer.masked(x, given.shape, (primitive.axis,), neutral),))
 
 
-def _cumulative(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive, (x,) = equation.primitive, operands
-    assert isinstance(primitive, Cumulative)
-    (given,), _ = _types(equation)
+def _cumulative(
+    writer: _BlockWriter, primitive: Cumulative, at: Equation, operands: Values
+) -> Values:
+    (x,) = operands
+    (given,), _ = _types(at)
     axes = (primitive.axis,)
     neutral = writer.here.literal(identity(primitive.kind, x.dtype), x.dtype)
     (found,) = writer.here.bind(primitive, (writer.masked(x, given.shape, axes, neutral),))
@@ -569,11 +568,10 @@ def _cumulative(writer: _BlockWriter, equation: Equation, operands: list[Value])
 
 
 def _dot_general(
-    writer: _BlockWriter, equation: Equation, operands: list[Value]
-) -> Sequence[Value]:
-    primitive, (x, y) = equation.primitive, operands
-    assert isinstance(primitive, DotGeneral)
-    (left, right), _ = _types(equation)
+    writer: _BlockWriter, primitive: DotGeneral, at: Equation, operands: Values
+) -> Values:
+    (x, y) = operands
+    (left, right), _ = _types(at)
     shape = list(y.shape)
     for pair in (primitive.contract, primitive.batched):
         for a, b in zip(*pair, strict=True):
@@ -585,13 +583,12 @@ def _dot_general(
     return writer.here.bind(primitive, (x, y))
 
 
-def _gather(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _gather(writer: _BlockWriter, primitive: Gather, at: Equation, operands: Values) -> Values:
     """Gather elements of an array of known size; only some indices are valid."""
-    primitive, (x, indices) = equation.primitive, operands
-    assert isinstance(primitive, Gather)
-    (given, places), result = _types(equation)
+    (x, indices) = operands
+    (given, places), result = _types(at)
     if writer.ragged([given.shape[axis] for axis in primitive.axes]):
-        raise writer.refusal(equation)
+        raise writer.refusal(at)
     shape = list(indices.shape)
     shape[: primitive.batched] = x.shape[: primitive.batched]
     indices = writer.fit(indices, tuple(shape))
@@ -620,22 +617,21 @@ def _starts(
 
 
 def _dynamic_slice(
-    writer: _BlockWriter, equation: Equation, operands: list[Value]
-) -> Sequence[Value]:
-    primitive, (x, *given) = equation.primitive, operands
-    assert isinstance(primitive, DynamicSlice)
-    whole, result = equation.inputs[0].type, equation.outputs[0].type
+    writer: _BlockWriter, primitive: DynamicSlice, at: Equation, operands: Values
+) -> Values:
+    (x, *given) = operands
+    whole, result = at.inputs[0].type, at.outputs[0].type
     starts = _starts(writer, given, whole.shape, primitive.sizes)
     x = writer.window(x, starts, writer.shape(primitive.sizes), primitive.sizes)
     return [writer.masked(x, result.shape, range(x.ndim))]
 
 
 def _dynamic_update(
-    writer: _BlockWriter, equation: Equation, operands: list[Value]
-) -> Sequence[Value]:
+    writer: _BlockWriter, primitive: Primitive, at: Equation, operands: Values
+) -> Values:
     """Put the update at its position, and select its valid elements."""
     x, part, *given = operands
-    whole, replaced = equation.inputs[0].type, equation.inputs[1].type
+    whole, replaced = at.inputs[0].type, at.inputs[1].type
     here = writer.here
     starts = _starts(writer, given, whole.shape, replaced.shape)
     # These axes use the whole array; the others use a part of the update's size.
@@ -653,7 +649,7 @@ def _dynamic_update(
     zero = here.literal(0, I32)
     outer = [zero if a in seen or at is None else at for a, at in enumerate(starts)]
     if not seen:
-        return here.bind(equation.primitive, (x, part, *outer))
+        return here.bind(primitive, (x, part, *outer))
     is_whole = sizes == x.shape
     window = x if is_whole else DynamicSlice(sizes)(x, *outer)
     mask: Value | None = None
@@ -678,10 +674,8 @@ def _dynamic_update(
 # Equations with blocks.
 
 
-def _scan(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
+def _scan(writer: _BlockWriter, primitive: Scan, at: Equation, operands: Values) -> Values:
     """Rewrite a loop with a varying number of steps as the first steps of the longest loop."""
-    primitive = equation.primitive
-    assert isinstance(primitive, Scan)
     carry = primitive.body.in_types[primitive.captured :][: primitive.carried]
     stacked = primitive.body.out_types[primitive.carried :]
     body, more = writer.inner(primitive.body, (*carry, *stacked))
@@ -709,9 +703,7 @@ def _scan(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Se
     return writer.here.bind(made, (*first, *more, *captured, *initial, *rows))
 
 
-def _while(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive = equation.primitive
-    assert isinstance(primitive, While)
+def _while(writer: _BlockWriter, primitive: While, at: Equation, operands: Values) -> Values:
     carry = primitive.body.in_types[primitive.body_captured :]
     cond, by_cond = writer.inner(primitive.cond, primitive.cond.out_types)
     body, by_body = writer.inner(primitive.body, carry)
@@ -727,10 +719,9 @@ def _while(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> S
     return writer.here.bind(made, (*by_cond, *first, *by_body, *second, *initial))
 
 
-def _switch(writer: _BlockWriter, equation: Equation, operands: list[Value]) -> Sequence[Value]:
-    primitive, (index, *rest) = equation.primitive, operands
-    assert isinstance(primitive, Switch)
-    wanted = [var.type for var in equation.outputs]
+def _switch(writer: _BlockWriter, primitive: Switch, at: Equation, operands: Values) -> Values:
+    (index, *rest) = operands
+    wanted = [var.type for var in at.outputs]
     made = [writer.inner(block, wanted) for block in primitive.branches]
     more = {value.atom: value for _, captured in made for value in captured}
     blocks: list[Block] = []

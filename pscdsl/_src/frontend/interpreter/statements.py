@@ -73,6 +73,7 @@ from pscdsl._src.frontend.values import (
     is_type,
 )
 from pscdsl._src.ir.builder import Value, Weak
+from pscdsl._src.ir.program import acts
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.control import EndlessLoop, ReturnsOnSomePaths
 from pscdsl.typing.codes.language import (
@@ -430,9 +431,12 @@ def _expression(frame: Frame, node: ast.Expr, value: ast.expr) -> Outcome:
         return None
     session, program = frame.session, frame.program
     known = len(session.findings), len(session.journal), program and len(program.revealed)
+    equations = program.current.equations if program else []
+    count = len(equations)
     found = locate(frame, value)
     now = len(session.findings), len(session.journal), program and len(program.revealed)
-    if now == known and isinstance(value, _COMPUTING) and isinstance(found, Located | Value | Weak):
+    is_plain = now == known and not any(map(acts, equations[count:]))
+    if is_plain and isinstance(value, _COMPUTING) and isinstance(found, Located | Value | Weak):
         text, operand = frame.source.text_of(value), _first_operand(value)
         frame.report(value, ValueUnused(text=text, operand=operand))
     return None

@@ -612,9 +612,9 @@ def alias_of(value: object, scope: Scope, abstract: Abstract) -> Alias:
     node, frame = type_node(value, scope, abstract)
     match node:
         case ast.Subscript(value=ast.Name(id=name)):
-            return Alias(frame.names.get(name), frame, node)
+            return Alias(frame.names.get(name), frame, node, is_written=False)
         case _:
-            return Alias(None, frame, node)
+            return Alias(None, frame, node, is_written=False)
 
 
 def type_node(value: object, scope: Scope, abstract: Abstract) -> tuple[ast.expr, Frame]:
