@@ -18,6 +18,7 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32, i32
+from pscdsl._src.analysis.show import show
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.program import evaluate
 from pscdsl._src.primitives.effects import effects_of, without_effects
@@ -139,6 +140,27 @@ def test_effects_that_are_off_are_not_compiled(kernel: Any, capfd: Any) -> None:
     verify(program)
     assert not effects_of(program)
     assert lines(capfd, lambda: kernel(X)) != []
+
+
+@psc.kernel
+def wasteful(x: f32["3"]) -> f32:
+    np.exp(x)  # psc: ignore[PSC809]
+
+    def step(i: i32, total: f32) -> f32:
+        np.exp(x)  # psc: ignore[PSC809]
+        psc.debug.print("step {}", i)
+        return total + np.sum(np.sin(x)) + np.sum(np.sin(x))
+
+    return psc.fori_loop(0, 3, step, np.float32(0))
+
+
+def test_programs_with_effects_are_simplified_around_them(capfd: Any) -> None:
+    program = simplify(wasteful.ir())
+    verify(program)
+    text = show(program)
+    assert "exp " not in text
+    assert text.count("sin ") == 1
+    assert lines(capfd, lambda: wasteful(X)) == ["step 0", "step 1", "step 2"]
 
 
 @pytest.mark.parametrize("kernel", [plain, loops, branches, calls, batched])

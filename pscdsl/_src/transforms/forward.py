@@ -23,6 +23,7 @@ from pscdsl._src.ir.program import (
     Literal,
     Scalar,
     Var,
+    acts,
     holds_programs,
     is_plain,
     literal_array,
@@ -404,11 +405,13 @@ class BlockScope:
 class Straight:
     """A pass over blocks from the first equation to the last; subclasses treat control flow.
 
-    `functions` maps called functions to their replacements.
+    `functions` maps called functions to their replacements. With `effects`, equations that have
+    effects keep their operands and results, and are simplified inside.
     """
 
-    def __init__(self, functions: Mapping[Function, Function]) -> None:
+    def __init__(self, functions: Mapping[Function, Function], effects: bool = False) -> None:
         self.functions = functions
+        self.effects = effects
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
@@ -599,6 +602,13 @@ class Forward(Straight):
     def equation(self, equation: Equation, scope: BlockScope) -> None:
         """Add an equation to a scope, or its replacement."""
         primitive = equation.primitive
+        if self.effects and acts(equation):
+            primitive = rebuilt(primitive, self.block, self._function)
+            inputs = scope.use(equation.inputs)
+            if primitive is not equation.primitive or inputs != equation.inputs:
+                equation = Equation(primitive, inputs, equation.outputs, equation.span)
+            scope.equations.append(equation)
+            return
         if not isinstance(primitive, Control) or not primitive.layout.regions:
             super().equation(equation, scope)
             return

@@ -70,9 +70,12 @@ def passing_stores(block: Block) -> frozenset[Atom]:
 
     The last use of such an array may be a store into the same place.
     """
-    users: dict[Atom, list[Equation]] = {
-        each.outputs[0]: [] for each in block.equations if isinstance(each.primitive, DynamicUpdate)
+    stores = {
+        each.outputs[0]: each
+        for each in block.equations
+        if isinstance(each.primitive, DynamicUpdate)
     }
+    users: dict[Atom, list[Equation]] = {atom: [] for atom in stores}
     if not users:
         return frozenset()
     for each in block.equations:
@@ -81,9 +84,8 @@ def passing_stores(block: Block) -> frozenset[Atom]:
                 users[atom].append(each)
     for atom in block.results:
         users.pop(atom, None)
-    made = {each.outputs[0]: each for each in block.equations if each.outputs[0] in users}
     return frozenset(
-        [atom for atom, store in made.items() if all(_passes(store, user) for user in users[atom])]
+        [atom for atom in users if all(_passes(stores[atom], user) for user in users[atom])]
     )
 
 

@@ -21,6 +21,7 @@ from pscdsl._src.ir.program import (
     Function,
     Literal,
     Var,
+    acts,
     has_effects,
     is_plain,
     mapped,
@@ -47,9 +48,13 @@ T = TypeVar("T")
 
 
 class Pruner:
-    """The pass; a block that is held twice stays one block."""
+    """The pass; a block that is held twice stays one block.
 
-    def __init__(self) -> None:
+    With `effects`, equations that have effects keep their operands and outputs.
+    """
+
+    def __init__(self, effects: bool = False) -> None:
+        self._effects = effects
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
@@ -65,10 +70,11 @@ class Pruner:
         equations: list[Equation] = []
         changed = results != block.results
         for equation in reversed(block.equations):
-            if used.isdisjoint(equation.outputs):
+            stays = self._effects and acts(equation)
+            if not stays and used.isdisjoint(equation.outputs):
                 changed = True
                 continue
-            new = self.equation(equation, used)
+            new = self.inside(equation) if stays else self.equation(equation, used)
             changed = changed or new is not equation
             equations.append(new)
             used.update([atom for atom in new.inputs if not isinstance(atom, Literal)])
@@ -83,7 +89,11 @@ class Pruner:
             return equation
         if isinstance(primitive, Control) and primitive.layout.is_repeated:
             return self.control(primitive, equation, used)
-        return equation.with_primitive(rebuilt(primitive, self.block, _same))
+        return self.inside(equation)
+
+    def inside(self, equation: Equation) -> Equation:
+        """Return an equation whose blocks are pruned, with all operands and outputs."""
+        return equation.with_primitive(rebuilt(equation.primitive, self.block, _same))
 
     def control(self, primitive: Control, equation: Equation, used: Collection[Atom]) -> Equation:
         """Return a loop or choice without unused operands or carries that only feed themselves."""
@@ -179,27 +189,33 @@ ROUNDS = 4
 
 
 def simplify(function: Function) -> Function:
-    """Simplify a function and all functions that it calls; one with effects stays as it is."""
-    if has_effects(function.body):
-        return function
+    """Simplify a function and all functions that it calls, around equations with effects."""
+    effects = has_effects(function.body)
 
     def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
-        body = simplify_block(current.body, functions)
-        body = narrowed(current.facts, body, simplify_block)
+        acting = effects and has_effects(current.body)
+        body = simplify_block(current.body, functions, acting)
+        if not acting:
+            body = narrowed(current.facts, body, simplify_block)
         return current if body is current.body else replace(current, body=body)
 
     return mapped(function, changed)
 
 
-def simplify_block(block: Block, functions: Mapping[Function, Function] | None = None) -> Block:
-    """Simplify a block; `functions` maps called functions to their replacements."""
+def simplify_block(
+    block: Block, functions: Mapping[Function, Function] | None = None, effects: bool = False
+) -> Block:
+    """Simplify a block; `functions` maps called functions to their replacements.
+
+    `effects` tells whether it has effects.
+    """
     for _ in range(ROUNDS):
         before = block
-        block = Forward(functions or {}).block(block)
-        block = Pruner().block(block)
+        block = Forward(functions or {}, effects).block(block)
+        block = Pruner(effects).block(block)
         passed = StoresPass().block(block)
         if passed is not block:  # now the stores are not needed, and places may be known
-            block = Pruner().block(Forward(functions or {}).block(passed))
+            block = Pruner(effects).block(Forward(functions or {}, effects).block(passed))
         elif block is before or all(
             equation.primitive.blocks() == () for equation in block.equations
         ):
