@@ -117,11 +117,14 @@ def outer_products(
 def product_of_vectors(
     primitive: DotGeneral, inputs: Types, outputs: Types, here: Context
 ) -> Block | None:
-    """Rewrite one sum of products as a reduction, which is folded."""
-    extent = extents(primitive, inputs)
-    if extent.count * extent.rows * extent.columns != 1:
+    """Rewrite one sum of products as a reduction, which is folded.
+
+    In 64 bits that takes 0.8 of the time at best, and 1.6 times as long where rows are masked.
+    """
+    extent, dtype = extents(primitive, inputs), accumulator(outputs[0].dtype)
+    if extent.count * extent.rows * extent.columns != 1 or dtype.bits > 32:
         return None
-    folds = is_folded(here, extent.terms, accumulator(outputs[0].dtype))
+    folds = is_folded(here, extent.terms, dtype)
     return defined(inner_product, primitive, inputs) if folds else None
 
 
