@@ -23,7 +23,7 @@ from pscdsl._src.frontend.arguments import (
     static_type,
     tuples_for_lists,
 )
-from pscdsl._src.frontend.interpreter.calls import with_origins
+from pscdsl._src.frontend.interpreter.call_findings import with_origins
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import (
     MAX_STEPS,

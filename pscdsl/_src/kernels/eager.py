@@ -26,7 +26,8 @@ from pscdsl._src.analysis.fingerprint import NoFingerprint, fingerprint
 from pscdsl._src.analysis.keys.walk import reused_keys
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.errors import ArgumentError, CallSite, CheckError
-from pscdsl._src.frontend.interpreter.calls import INITIAL, invoke, with_operands
+from pscdsl._src.frontend.interpreter.call_findings import INITIAL, with_operands
+from pscdsl._src.frontend.interpreter.calls import invoke
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.modules.live import LoadedModule, abstract, record_class
 from pscdsl._src.frontend.modules.traces import Trace, unrecorded

@@ -85,7 +85,9 @@ def passing_stores(block: Block) -> frozenset[Atom]:
     for atom in block.results:
         users.pop(atom, None)
     return frozenset(
-        [atom for atom in users if all(_passes(stores[atom], user) for user in users[atom])]
+        atom
+        for atom, store in stores.items()
+        if atom in users and all(_passes(store, user) for user in users[atom])
     )
 
 

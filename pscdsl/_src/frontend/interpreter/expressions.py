@@ -22,11 +22,8 @@ from pscdsl._src.frontend.interpreter.branches import (
     joined,
     predicate_of,
 )
-from pscdsl._src.frontend.interpreter.calls import (
-    call,
-    with_operands,
-    with_origins,
-)
+from pscdsl._src.frontend.interpreter.call_findings import with_operands, with_origins
+from pscdsl._src.frontend.interpreter.calls import call
 from pscdsl._src.frontend.interpreter.comprehensions import (
     dict_comprehension,
     generator,
