@@ -224,7 +224,8 @@ def ratios(axes: Axes, rows: dict[str, float], label: str) -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     axes.tick_params(axis="y", labelsize=7)
     axes.set(xscale="log", xlabel=label)
-    axes.set_xticks([0.3, 0.5, 0.7, 1.0], ["0.3", "0.5", "0.7", "1"], minor=False)
+    axes.set_xticks([0.3, 0.5, 0.7, 1.0], ["0.3", "0.5", "0.7", "1"])
+    axes.minorticks_off()
 
 
 def main() -> None:
