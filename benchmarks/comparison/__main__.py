@@ -2,7 +2,7 @@
 
 `python -m benchmarks.comparison [--python PYTHON] [--write] [NAME …]`
 
-PYTHON has jax, jaxtyping and typeguard 2, without `--python` it is this one; mypy and pyright are
+PYTHON has jax, jaxtyping and typeguard 2, without `--python` it is this one; the type checkers are
 this one's.  With `--write` the page is written, with the times that `benchmarks.comparison.times`
 kept.  With names, only these programs are asked about: what is printed is about them, and a page
 that is written has what the one before it says of the others.
@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison.checkers import mypy, new_codes, pyright
+from benchmarks.comparison.checkers import CHECKERS, new_codes
 from benchmarks.comparison.core import ROOT
 from benchmarks.comparison.program import Program, edited
 from benchmarks.comparison.programs import PROGRAMS
@@ -48,8 +48,7 @@ def main() -> None:
     )
     versions: dict[str, str] = {
         **json.loads(asked.stdout),
-        "mypy": version("mypy"),
-        "pyright": version("pyright"),
+        **{name: version(name) for name in CHECKERS},
     }
     before = PAGE.read_text(encoding="utf-8")
     if given.write and given.names and f"\n{spelled(versions)}.\n" not in before:
@@ -75,7 +74,7 @@ def lines(folder: Path, python: str, programs: Sequence[Program]) -> list[Line]:
         texts |= {str(i): edited(program.theirs, m.theirs) for i, m in enumerate(program.mistakes)}
         for name, text in texts.items():
             (folder / f"{program.name}_{name}.py").write_text(text, encoding="utf-8")
-    said = {"mypy": mypy(folder, python), "pyright": pyright(folder, python)}
+    said = {name: check(folder, python) for name, check in CHECKERS.items()}
     found: list[Line] = []
     for program in programs:
         outcomes = run(program.name, folder, python)

@@ -1,4 +1,4 @@
-"""What mypy and pyright say of texts in jax, before anything runs."""
+"""The errors that type checkers report for texts in jax, before anything runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+import sysconfig
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 Finding = tuple[str, str]
 """The code of an error, and its message."""
@@ -31,6 +32,37 @@ def pyright(folder: Path, python: str) -> Mapping[str, list[Finding]]:
         for each in found["generalDiagnostics"]
         if each["severity"] == "error"
     )
+
+
+def ty(folder: Path, python: str) -> Mapping[str, list[Finding]]:
+    """The same of ty."""
+    given = ["check", "--output-format=concise", f"--python={python}", "."]
+    found = _output([str(SCRIPTS / "ty"), *given], folder)
+    errors = re.finditer(r"^(\w+)\.py:\d+:\d+: error\[([\w-]+)\] (.*)$", found, re.MULTILINE)
+    return _grouped((each[1], (each[2], each[3])) for each in errors)
+
+
+def pyrefly(folder: Path, python: str) -> Mapping[str, list[Finding]]:
+    """The same of Pyrefly."""
+    given = ["check", "--output-format=json", f"--python-interpreter-path={python}"]
+    (folder / "pyrefly.toml").write_text("use-ignore-files = false\n", encoding="utf-8")
+    found: dict[str, Any] = json.loads(_output([str(SCRIPTS / "pyrefly"), *given], folder))
+    return _grouped(
+        (Path(each["path"]).stem, (each["name"], each["description"]))
+        for each in found["errors"]
+        if each["severity"] == "error"
+    )
+
+
+SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
+"""The folder of the commands of this environment."""
+CHECKERS: Final[Mapping[str, Callable[[Path, str], Mapping[str, list[Finding]]]]] = {
+    "mypy": mypy,
+    "pyright": pyright,
+    "ty": ty,
+    "pyrefly": pyrefly,
+}
+"""By the names of their distributions, in the order of the page's columns."""
 
 
 def new_codes(found: list[Finding], before: list[Finding]) -> list[str]:

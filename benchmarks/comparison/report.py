@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.comparison.checkers import CHECKERS
 from benchmarks.comparison.core import core, lines_of_code
 from benchmarks.comparison.program import Mistake, Program
 
@@ -26,7 +27,8 @@ which tool finds which mistake. We chose the mistakes, so the numbers say which 
 where, not how often people make them. [Run times](#run-times) are at the end.
 
 * `pscdsl check` reads the kernels, before anything runs.
-* mypy and pyright, with their default settings, read the functions in jax.
+* mypy, pyright, ty and Pyrefly, with their default settings, read the functions in jax. Pyrefly's
+  tensor shapes, which are experimental, have rules for PyTorch's operations and none for jax's.
 * jax runs each function twice under `jit`, with jaxtyping's checks: with equal sizes; with
   different sizes; and with different sizes and options. The options are those of
   `jax_numpy_dtype_promotion=strict`, `jax_numpy_rank_promotion=raise`, `jax_debug_key_reuse` and
@@ -51,7 +53,7 @@ class Line:
     program: Program
     mistake: Mistake
     codes: Mapping[str, Sequence[str]]
-    """Of mypy and pyright."""
+    """Of each type checker."""
     outcomes: Mapping[str, str]
     """When jax runs it: with equal sizes, with different ones, and with options."""
 
@@ -77,8 +79,9 @@ def read(text: str, programs: Sequence[Program]) -> Iterator[Line]:
         rows = [line[2:-2].split(" | ") for line in section.splitlines() if line.startswith("| ")]
         said = {about: each for about, _, *each in rows}
         for mistake in program.mistakes:
-            mypy, pyright, *runs = said[mistake.about]
-            codes = {"mypy": _codes(mypy), "pyright": _codes(pyright)}
+            cells = said[mistake.about]
+            codes = dict(zip(CHECKERS, map(_codes, cells), strict=False))
+            runs = cells[len(CHECKERS) :]
             outcomes = {when: LONG.get(run, run) for when, run in zip(RUNS, runs, strict=True)}
             yield Line(program, mistake, codes, outcomes)
 
@@ -91,8 +94,8 @@ def _summary(programs: Sequence[str], lines: Sequence[Line]) -> Iterator[str]:
     yield "## Lines of code and mistakes found"
     yield ""
     runs = "jax, equal sizes | jax, different sizes | jax, options"
-    yield f"| | lines | in jax | `pscdsl check` | mypy | pyright | {runs} |"
-    yield "|---" + "|--:" * 8 + "|"
+    yield f"| | lines | in jax | `pscdsl check` | {' | '.join(CHECKERS)} | {runs} |"
+    yield "|---" + "|--:" * (6 + len(CHECKERS)) + "|"
     total = [0, 0]
     for name in programs:
         own = [line for line in lines if line.program.name == name]
@@ -104,13 +107,9 @@ def _summary(programs: Sequence[str], lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _counts(lines: Sequence[Line]) -> Iterator[str]:
-    noticed: list[Callable[[Line], bool]] = [
-        lambda line: line.mistake.code is not None,
-        lambda line: bool(line.codes["mypy"]),
-        lambda line: bool(line.codes["pyright"]),
-    ]
-    for each in noticed:
-        yield str(sum(map(each, lines)))
+    yield str(sum(line.mistake.code is not None for line in lines))
+    for by in CHECKERS:
+        yield str(sum(bool(line.codes[by]) for line in lines))
     for when in RUNS:
         yield str(sum(line.outcomes[when] == ERROR for line in lines))
 
@@ -126,10 +125,11 @@ def _details(programs: Sequence[str], lines: Sequence[Line]) -> Iterator[str]:
         yield ""
         yield f"## {name}"
         yield ""
-        yield "| mistake | `pscdsl check` | mypy | pyright | equal sizes | different | options |"
-        yield "|---|---|---|---|---|---|---|"
+        checkers = " | ".join(CHECKERS)
+        yield f"| mistake | `pscdsl check` | {checkers} | equal sizes | different | options |"
+        yield "|---" * (5 + len(CHECKERS)) + "|"
         for line in own:
-            codes = [", ".join(line.codes[by]) or "-" for by in ("mypy", "pyright")]
+            codes = [", ".join(line.codes[by]) or "-" for by in CHECKERS]
             ours = line.mistake.code or "-"
             runs = [_short(line, when) for when in RUNS]
             yield _row([line.mistake.about, ours, *codes, *runs])

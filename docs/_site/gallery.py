@@ -10,6 +10,7 @@ import argparse
 import importlib
 import json
 import re
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -178,7 +179,8 @@ def char_transformer(axes: Axes) -> None:
     found = module.run(module.read_text())
     axes.plot(found.losses / np.log(2))
     axes.set(xlabel="steps of training", ylabel="bits for each character")
-    axes.text(0.97, 0.95, found.written[:300], transform=axes.transAxes, ha="right", va="top")
+    written = textwrap.fill(found.written[:300], 60)
+    axes.text(0.97, 0.95, written, transform=axes.transAxes, ha="right", va="top", fontsize=8)
 
 
 @drawn
