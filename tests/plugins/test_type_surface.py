@@ -245,6 +245,20 @@ def test_neighbours(name: str, tmp_path: Path) -> None:
     assert _expected("all") <= wrong <= _expected("pyright", "both", "all")
 
 
+def test_ruff(tmp_path: Path) -> None:
+    ruff = shutil.which("ruff", path=str(Path(sys.executable).parent))
+    if ruff is None:
+        pytest.skip("ruff is not installed")
+    (tmp_path / "pyproject.toml").write_text(SETTINGS, encoding="utf-8")
+    readme = blocks((ROOT / "README.md").read_text("utf-8"))
+    programs = [block.text for block in readme if block.language == "py"]
+    playground = ROOT / "docs" / "_site" / "playground" / "examples"
+    programs += [path.read_text("utf-8") for path in playground.glob("*.py")]
+    for number, text in enumerate(programs):
+        (tmp_path / f"program_{number}.py").write_text(text, encoding="utf-8")
+    assert _run(ruff, "check", "--no-cache", folder=tmp_path) == "All checks passed!\n"
+
+
 def test_the_stub_has_every_operator_and_method() -> None:
     stub = ast.parse((PACKAGE / "arrays.pyi").read_text(encoding="utf-8"))
     classes = {each.name: each for each in stub.body if isinstance(each, ast.ClassDef)}
