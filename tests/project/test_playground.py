@@ -117,7 +117,7 @@ def test_a_fix_makes_the_program_right(call: Callable[..., Any]) -> None:
         (["ir", "program.py:loss", "--grad"], "grad(loss)[d n]"),
         (["cost", "program.py:train"], "flops"),
         (["explain", "PSC300"], "do not broadcast together"),
-        (["discover", "program.py"], "2 kernel already"),
+        (["discover", "program.py"], "2 kernels already"),
         (["cost", "program.py:other"], "has no kernel `other`"),
     ],
 )
@@ -266,7 +266,7 @@ def test_the_page_checks_a_program_while_it_is_edited(address: str) -> None:
                 ("Gradient", "grad", "grad(loss)[d n]"),
                 ("Typed program", "ir", "loss[d n]"),
                 ("Cost", "cost", "flops     2*d*n+24*n+1"),
-                ("Discover", "discover", "2 kernel already"),
+                ("Discover", "discover", "2 kernels already"),
             ):
                 await page.value(press(title))
                 await page.until(SHOWN.format(name))

@@ -176,7 +176,7 @@ def _top(arguments: list[str]) -> int:
         raise Unusable(f"unknown command `{name}`{more}")
     parser = Parser(
         prog="pscdsl",
-        description="A typed, purely functional array language embedded in Python.",
+        description="A static checker for NumPy code, and a compiler for the code that it accepts.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

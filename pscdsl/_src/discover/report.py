@@ -396,7 +396,8 @@ def _summary(found: Discovery) -> Iterator[str]:
     obstacles = first_obstacles(found)
     if obstacles:
         yield "first obstacles: " + ", ".join(f"{code} {n}" for code, n in obstacles.items())
-    left = [("kernel already", found.kernels), ("inside a class", found.methods)]
+    kernels = "kernel already" if found.kernels == 1 else "kernels already"
+    left = [(kernels, found.kernels), ("inside a class", found.methods)]
     texts = [f"{number} {what}" for what, number in left if number]
     if texts:
         yield f"not looked at: {', '.join(texts)}"
