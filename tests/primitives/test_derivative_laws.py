@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def block_of(row: Row) -> Block:
     return Block(inputs, (Equation(row.primitive, inputs, outputs),), outputs)
 
 
-@lru_cache(maxsize=1)
+@cache
 def cases_of(primitive: str) -> list[Case]:
     """The different programs that the rows of a primitive make."""
     found: dict[object, Case] = {}
@@ -209,6 +209,7 @@ def test_derivatives_that_are_refused(primitive: str) -> None:
                 jvp_block(case.row.facts, case.block, active)
 
 
+@cache
 def derivative(case: Case) -> tuple[Block, list[NDArray]]:
     """The block with its tangents, and directions."""
     wanted = tuple(map(has_tangent, case.block.out_types))
@@ -230,6 +231,7 @@ def test_tangents_are_limits_of_differences(primitive: str) -> None:
         assert_settled(case, case.block, found, wanted)
 
 
+@cache
 def linear_part(case: Case) -> tuple[Block, list[NDArray], list[NDArray]]:
     """The late half of the derivative, what is saved for it, and directions."""
     block, directions = derivative(case)
