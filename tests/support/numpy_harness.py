@@ -10,7 +10,7 @@ NumPy arrays become traced arrays, also inside lists and tuples; everything else
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,11 @@ class Static:
     value: Any
 
 
+MOST = 50
+"""How many executables are stored."""
+_COMPILED: dict[Hashable, Any] = {}
+
+
 @dataclass(frozen=True)
 class Built:
     """A program, what to run it on, and the structure of its results."""
@@ -60,11 +65,18 @@ class Built:
 
     @cached_property
     def _executable(self) -> Any:
-        """Compiled once, for all operands."""
+        """Compiled once, for all operands and other calls with the same program."""
         from pscdsl._src.targets.pipeline import lower_module
-        from pscdsl._src.xla.compilation import compile_module
+        from pscdsl._src.xla import compilation
+        from pscdsl._src.xla.emit.context import module_text
 
-        return compile_module(lower_module(self.function, self.sizes))
+        module = lower_module(self.function, self.sizes)
+        key = module_text(module), compilation.compile_options  # which tests may replace
+        if key not in _COMPILED:
+            if len(_COMPILED) >= MOST:
+                _COMPILED.clear()
+            _COMPILED[key] = compilation.compile_module(module)
+        return _COMPILED[key]
 
     def _filled(self, results: Any) -> Any:
         remaining: Iterator[tuple[Any, ArrayType]] = iter(
