@@ -198,8 +198,8 @@ def test_operands_that_the_compiler_derives(function: Elementwise) -> None:
 
 def _compare(rows: Sequence[Row], lower: Lower) -> None:
     """Compare the results of all rows, lowered in some way, with what NumPy gives."""
-    wrong: list[str] = []
-    for options in ({}, QUICK):
+    wrong, of_users = list[str](), dict[str, Any]()
+    for options in (of_users, QUICK):
         wrong += _wrong([row for row in rows if _options(row) == options], lower, options)
     assert not wrong, "\n".join(wrong)
 
