@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any, get_args
 
 import numpy as np
@@ -24,6 +25,7 @@ from pscdsl._src.targets.forms import VARIABLE
 from pscdsl.typing.dtypes import I32
 from tests.support.numpy_differential import INF, NAN, theirs
 from tests.support.numpy_harness import build, run_compiled
+from tests.support.share import some
 
 pytestmark = pytest.mark.jaxlib
 
@@ -59,18 +61,17 @@ CASES = [
 @pytest.mark.parametrize(("code", "shape", "axis"), CASES)
 def test_prefixes(code: str, shape: tuple[int, ...], axis: int) -> None:
     x = numbers(code, shape)
-    for kind in ACCUMULATIONS:
+    for kind, reverse in some(product(ACCUMULATIONS, (False, True)), 2, (code, shape)):
         if (code == "?" and kind in ("sum", "product")) or (code == "c8" and kind[0] == "m"):
             continue
-        for reverse in (False, True):
-            built = build(Cumulative(kind, axis, reverse), (x,), {})
-            found, wanted = built.compiled(), built.evaluated()
-            assert found.dtype == x.dtype
-            if kind == "product":
-                tolerance = 4e-3 if code == "f2" else 1e-5
-                np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=1e-6)
-            else:  # multiples of a quarter: exact
-                np.testing.assert_array_equal(found, wanted)
+        built = build(Cumulative(kind, axis, reverse), (x,), {})
+        found, wanted = built.compiled(), built.evaluated()
+        assert found.dtype == x.dtype
+        if kind == "product":
+            tolerance = 4e-3 if code == "f2" else 1e-5
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=1e-6)
+        else:  # multiples of a quarter: exact
+            np.testing.assert_array_equal(found, wanted)
 
 
 def test_infinities_and_nan_do_not_reach_earlier_prefixes() -> None:
