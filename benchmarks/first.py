@@ -16,7 +16,6 @@ import importlib
 import importlib.util
 import json
 import os
-import pickle
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,9 @@ def _example(jax: Any, program: Program, folder: Path, clock: Clock) -> list[Any
         found = clock.untimed(lambda: _example_of(program))
         calls = clock.untimed(lambda: found.calls(_WithKeys(text), True))
     else:
-        clock.untimed(lambda: (importlib.import_module(name) for name in ("jaxtyping", "typeguard")))
+        clock.untimed(
+            lambda: (importlib.import_module(name) for name in ("jaxtyping", "typeguard"))
+        )
         found = clock.untimed(lambda: _example_of(program))
         jax.config.update("jax_enable_x64", found.wide)
         text = _module(folder / f"{program.name}_jax.py")
