@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -167,6 +166,8 @@ _ELSEWHERE: Final = {
 
 def near_keyword(name: str, known: Iterable[str]) -> str:
     """Return the question whether another keyword is meant, empty if none is alike."""
+    from difflib import get_close_matches  # only mistakes need it
+
     names = sorted(known)
     near = [each for each in _ELSEWHERE.get(name, ()) if each in names]
     near = near or (get_close_matches(name, names, 1) if name else [])
