@@ -28,7 +28,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs gallery playground test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-quick bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs gallery playground test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-first bench-quick bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ bench: $(VENV)/.bench ## Benchmarks, side by side with the tracing compiler.
 
 bench-calls: $(VENV)/.bench ## Calls of small kernels in sixty forms, beside jax.jit.
 	$(bin)/python -m benchmarks.dispatch
+
+bench-first: $(VENV)/.bench ## From the start of a process to the first result, beside jax.
+	$(bin)/python -m benchmarks.first
 
 bench-quick: $(VENV)/.test ## The working tree beside a revision, in minutes: BEFORE=HEAD.
 	$(bin)/python -m benchmarks.quick $(BEFORE)

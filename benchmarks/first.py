@@ -2,11 +2,11 @@
 
 Each program runs in processes of its own: our kernel and `jax.jit`, in turn, first with an empty
 cache on disk, then with what the first process stored there. The clock starts with the process and
-stops while the arguments are made. The programs are the kernels of the examples, with the arguments
-of the examples, and the workloads of `python -m benchmarks`.
+stops while the arguments are made. The programs are the kernels of the examples, called as
+`benchmarks.comparison` calls them, and the workloads of `python -m benchmarks`.
 
-`python -m benchmarks.first` prints the ratios of the times, and of the processor times, which
-other processes disturb less. `--only WORD` measures the programs with this word in their name.
+`python -m benchmarks.first` (`make bench-first`) prints the ratios of the times, and of the
+processor times, which other processes disturb less.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+from benchmarks.report import duration, table
 
 STARTED = "BENCHMARK_STARTED"
 CACHE = "BENCHMARK_CACHE"
@@ -70,12 +72,12 @@ class Program:
     subject: str
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.name}"
 
-@dataclass
-class Times:
-    """The seconds, and the seconds of the processors, of each round."""
 
-    rounds: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+Measured: TypeAlias = dict[tuple[str, str], list[tuple[float, float]]]
+"""By state, cold or warm, and side: the seconds, and those of the processors, of each round."""
 
 
 def programs() -> Iterator[Program]:
@@ -128,13 +130,6 @@ def _jax() -> Any:
     return jax
 
 
-def _wait(results: Any) -> None:
-    """Wait for the arrays of a tree."""
-    for each in results if isinstance(results, tuple | list) else (results,):
-        if hasattr(each, "block_until_ready"):
-            each.block_until_ready()
-
-
 def _example(jax: Any, program: Program, folder: Path, clock: Clock) -> list[Any]:
     if jax is None:
         text = _module(folder / f"{program.name}.py")
@@ -151,7 +146,8 @@ def _example(jax: Any, program: Program, folder: Path, clock: Clock) -> list[Any
     results: list[Any] = []
     for name, arguments in calls:
         results.append(getattr(text, name)(*arguments))
-        _wait(results[-1]) if jax is None else jax.block_until_ready(results[-1])
+        if jax is not None:  # our calls wait
+            jax.block_until_ready(results[-1])
     return results
 
 
@@ -180,9 +176,7 @@ def _workload(jax: Any, program: Program, folder: Path, clock: Clock) -> Any:
     [work] = [each for each in module.WORKLOADS if each.name == program.name]
     arguments = clock.untimed(lambda: work.arguments(work.scale))
     if jax is None:
-        found = work.kernel(*arguments)
-        _wait(found)
-        return found
+        return work.kernel(*arguments)
     from benchmarks.workload import plain
 
     numbers = clock.untimed(lambda: plain(arguments))
@@ -200,22 +194,14 @@ def _module(path: Path) -> Any:
     return module
 
 
-def measured(
-    program: Program, folder: Path, pythons: Sequence[str], rounds: int, states: Sequence[str]
-) -> dict[tuple[str, str], Times]:
-    """Return the times by state, cold or warm, and by side; raise if the results differ."""
-    found = {(state, side): Times() for state in states for side in SIDES[: len(pythons)]}
+def measured(program: Program, folder: Path, pythons: Sequence[str], rounds: int) -> Measured:
+    """Return the times of processes that take turns; raise if the results differ."""
+    found: Measured = {(state, side): [] for state in GOALS for side in SIDES[: len(pythons)]}
     for turn in range(rounds):
-        for state in ("cold", "warm"):
-            if turn and state not in states:
-                continue
+        for state in GOALS:
             for side, python in zip(SIDES, pythons, strict=False):
-                cache = folder / f"{side}{turn}"
-                times = _started(python, side, program, folder, cache)
-                if state in states:
-                    found[state, side].rounds.append(times)
-            if states == ("cold",):
-                break
+                times = _started(python, side, program, folder, folder / f"{side}{turn}")
+                found[state, side].append(times)
     if len(pythons) == len(SIDES):
         _compare(program, folder)
     return found
@@ -225,10 +211,9 @@ def _started(
     python: str, side: str, program: Program, folder: Path, cache: Path
 ) -> tuple[float, float]:
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    environment = {
-        **kept,
-        "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH") or str(ROOT)]),
-        "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir(), "benchmark-bytecode")),
+    own = {
+        "PYTHONPATH": str(ROOT),
+        "PYTHONPYCACHEPREFIX": str(folder.parent / "bytecode"),
         "PSCDSL_CACHE": str(cache),
         CACHE: str(cache),
         "JAXTYPING_DISABLE": "1",
@@ -241,7 +226,7 @@ def _started(
         check=True,
         stdout=subprocess.PIPE,
         text=True,
-        env=environment,
+        env=kept | own,
     )
     wall, processor = json.loads(done.stdout.splitlines()[-1])
     return wall, processor
@@ -251,23 +236,50 @@ def _compare(program: Program, folder: Path) -> None:
     import numpy as np
 
     from benchmarks.alongside import check_equal
+    from benchmarks.workloads import WORKLOADS
 
     sides: list[tuple[Any, ...]] = []
     for side in SIDES:
         with np.load(folder / f"{side}.npz") as kept:
             sides.append(tuple([kept[name] for name in kept.files]))
-    check_equal(program.name, 2e-3, *sides)
+    if program.subject == EXAMPLE:  # `benchmarks.comparison` compares their numbers
+        ours, theirs = ([array.shape for array in side] for side in sides)
+        if ours != theirs:
+            raise ValueError(f"{program.name}: results of shapes {ours}, the others' {theirs}")
+    else:
+        check_equal(program.name, WORKLOADS[program.name].tolerance, *sides)
 
 
-def _least(times: Times, which: int) -> float:
-    return statistics.median(each[which] for each in times.rounds)
+def _medians(found: Measured, state: str, which: int) -> list[float]:
+    """Return the median time of each side, or with 1 for `which`, of its processors."""
+    return [
+        statistics.median(each[which] for each in times)
+        for (when, _), times in found.items()
+        if when == state
+    ]
+
+
+def _cells(found: Measured) -> Iterator[str]:
+    for state in GOALS:
+        for which in (0, 1):
+            values = _medians(found, state, which)
+            yield " ".join(map(duration, values))
+            yield f"{values[0] / values[1]:.2f}" if len(values) == len(SIDES) else ""
+
+
+def _means(rows: Sequence[Measured]) -> Iterator[str]:
+    for state, goal in GOALS.items():
+        for which, unit in enumerate(("time", "processor time")):
+            pairs = [_medians(row, state, which) for row in rows]
+            mean = statistics.geometric_mean([ours / theirs for ours, theirs in pairs])
+            yield f"{state}, {unit}: {mean:.3f} of jax's over {len(pairs)}; goal {goal}"
 
 
 def main(arguments: Sequence[str]) -> None:
     """Print the table, or be one of its processes."""
     if arguments[:1] == ["--child"]:
-        _, side, folder, subject, name = arguments
-        child(side, Program(subject, name), Path(folder))
+        _, side, place, subject, name = arguments
+        child(side, Program(subject, name), Path(place))
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first", description=__doc__)
     parser.add_argument("--only", default="", metavar="WORD", help="programs with this in the name")
@@ -275,60 +287,31 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--jax", default=sys.executable, metavar="PYTHON", help="one that has jax")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="processes of each kind")
     parser.add_argument("--alone", action="store_true", help="without jax")
-    parser.add_argument("--json", type=Path, help="where to write the times")
     options = parser.parse_args(arguments)
     pythons = [sys.executable] if options.alone else [sys.executable, options.jax]
-    chosen = [p for p in programs() if options.only in f"{p.subject}: {p.name}"]
-    rows: dict[str, Any] = {}
-    states = tuple(GOALS)
-    with tempfile.TemporaryDirectory() as name:
-        for number, program in enumerate(chosen[:: options.every]):
-            folder = Path(name, str(number))
+    chosen = [each for each in programs() if options.only in str(each)][:: options.every]
+    rows: dict[str, Measured] = {}
+    failed: list[str] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for number, program in enumerate([*chosen[:1], *chosen]):  # the first writes bytecode
+            folder = Path(temporary, str(number))
             folder.mkdir()
+            prepare(program, folder)
             try:
-                prepare(program, folder)
-                if not number:
-                    measured(program, folder, pythons, 1, states)  # writes bytecode
-                    (folder := folder / "again").mkdir()
-                    prepare(program, folder)
-                found = measured(program, folder, pythons, options.rounds, states)
-            except (subprocess.CalledProcessError, AssertionError) as error:
-                print(f"{program.name}: {error}", file=sys.stderr)
+                found = measured(program, folder, pythons, options.rounds if number else 1)
+            except (subprocess.CalledProcessError, AssertionError, ValueError) as error:
+                failed.append(f"{program}: {str(error).strip().splitlines()[0]}")
                 continue
-            cells = {" ".join(key): each.rounds for key, each in found.items()}
-            rows[f"{program.subject}: {program.name}"] = cells
-            print(f"{program.subject}: {program.name}".ljust(50), *_cells(found), flush=True)
-    _print_means(rows)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
-
-
-def _cells(found: dict[tuple[str, str], Times]) -> Iterator[str]:
-    for state in GOALS:
-        sides = [each for (when, _), each in found.items() if when == state]
-        for which in (0, 1):
-            values = [_least(each, which) for each in sides]
-            yield " ".join(f"{value:6.3f}" for value in values)
-            if len(values) == len(SIDES):
-                yield f"({values[0] / values[1]:.2f})"
-        yield "|"
-
-
-def _print_means(rows: dict[str, Any]) -> None:
-    for state, goal in GOALS.items():
-        for which, unit in enumerate(("time", "processor time")):
-            ratios: list[float] = []
-            for cells in rows.values():
-                sides = [
-                    statistics.median(each[which] for each in cells[f"{state} {side}"])
-                    for side in SIDES
-                    if f"{state} {side}" in cells
-                ]
-                if len(sides) == len(SIDES):
-                    ratios.append(sides[0] / sides[1])
-            if ratios:
-                mean = statistics.geometric_mean(ratios)
-                print(f"{state}, {unit}: {mean:.3f} of jax's over {len(ratios)}; goal {goal}")
+            if number:
+                rows[str(program)] = found
+                print(str(program), *_cells(found), sep="  ", flush=True)
+    units = ("time", "ratio", "processor", "ratio")
+    head = ("program", *[f"{state} {unit}" for state in GOALS for unit in units])
+    print(table("first results", head, [[name, *_cells(found)] for name, found in rows.items()]))
+    if rows and not options.alone:
+        print("\n".join(_means(list(rows.values()))))
+    if failed:
+        raise SystemExit("\n".join(["failed:", *dict.fromkeys(failed)]))
 
 
 if __name__ == "__main__":
