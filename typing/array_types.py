@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, ClassVar, Final, Self, TypeAlias, TypeVar, cast
-
-import pyrsistent
 
 from pscdsl.typing.dims import Dim, Size, names, substitute
 from pscdsl.typing.dtypes import DType
@@ -179,8 +178,6 @@ class StandardContainerType(ContainerType):
     """The qualified names of the class in annotations."""
     annotation: ClassVar[str]
     """The annotation for any number of items of one type."""
-    python: ClassVar[type[Any]]
-    """The class of its values outside of kernels."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -188,9 +185,14 @@ class StandardContainerType(ContainerType):
         return ()
 
     @classmethod
+    def python(cls) -> type[Any]:
+        """Return the class of its values outside of kernels."""
+        raise NotImplementedError
+
+    @classmethod
     def holds(cls, value: object) -> bool:
         """Return whether an object is such a container."""
-        return type(value) is cls.python
+        return type(value) is cls.python()
 
     @classmethod
     def apart(cls, value: Any) -> tuple[Sequence[Any], tuple[Any, ...]]:
@@ -235,7 +237,7 @@ class SequenceType(StandardContainerType):
 
     @classmethod
     def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
-        return cls.python(parts)
+        return cls.python()(parts)
 
     @classmethod
     def of(cls, keys: tuple[str, ...], parts: Iterable[Type]) -> Self:
@@ -249,7 +251,10 @@ class TupleType(SequenceType):
     form = "tuple"
     names = ("builtins.tuple", "typing.Tuple")
     annotation = "tuple[{}, ...]"
-    python: ClassVar[type[Any]] = tuple
+
+    @classmethod
+    def python(cls) -> type[Any]:
+        return tuple
 
     def __str__(self) -> str:
         inner = ", ".join(map(str, self.items))
@@ -263,7 +268,10 @@ class ListType(TupleType):
     form = "list"
     names = ("builtins.list", "typing.List")
     annotation = "list[{}]"
-    python: ClassVar[type[Any]] = list
+
+    @classmethod
+    def python(cls) -> type[Any]:
+        return list
 
     def __str__(self) -> str:
         return f"[{', '.join(map(str, self.items))}]"
@@ -276,16 +284,24 @@ class VectorType(SequenceType):
     form = "vector"
     names = ("pyrsistent.PVector", "pyrsistent.typing.PVector")
     annotation = "PVector[{}]"
-    python: ClassVar[type[Any]] = cast("Any", pyrsistent.pvector()).__class__
+
+    @classmethod
+    def python(cls) -> type[Any]:
+        import pyrsistent  # few programs use it
+
+        return cast("Any", pyrsistent.pvector()).__class__  # type: ignore[no-any-return]
 
     __str__ = ListType.__str__
 
     @classmethod
     def holds(cls, value: object) -> bool:
-        return isinstance(value, pyrsistent.PVector)
+        pyrsistent: Any = sys.modules.get("pyrsistent")  # unloaded, it has no objects
+        return pyrsistent is not None and isinstance(value, pyrsistent.PVector)
 
     @classmethod
     def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+        import pyrsistent
+
         return pyrsistent.pvector(parts)
 
 
@@ -298,7 +314,12 @@ class MapType(StandardContainerType):
     form = "map"
     names = ("pyrsistent.PMap", "pyrsistent.typing.PMap")
     annotation = "PMap[str, {}]"
-    python: ClassVar[type[Any]] = cast("Any", pyrsistent.pmap()).__class__
+
+    @classmethod
+    def python(cls) -> type[Any]:
+        import pyrsistent  # few programs use it
+
+        return cast("Any", pyrsistent.pmap()).__class__  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         return "{" + ", ".join(f"{key}: {each}" for key, each in self.items) + "}"
@@ -330,7 +351,10 @@ class MapType(StandardContainerType):
 
     @classmethod
     def holds(cls, value: object) -> bool:
-        return isinstance(value, pyrsistent.PMap) and not isinstance(value, pyrsistent.PRecord)
+        pyrsistent: Any = sys.modules.get("pyrsistent")  # unloaded, it has no objects
+        if pyrsistent is None or not isinstance(value, pyrsistent.PMap):
+            return False
+        return not isinstance(value, pyrsistent.PRecord)
 
     @classmethod
     def apart(cls, value: Any) -> tuple[Sequence[Any], tuple[Any, ...]]:
@@ -339,6 +363,8 @@ class MapType(StandardContainerType):
 
     @classmethod
     def made(cls, keys: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+        import pyrsistent
+
         return pyrsistent.pmap(dict(zip(keys, parts, strict=True)))
 
     @classmethod
@@ -356,7 +382,10 @@ class DictType(MapType):
     form = "dict"
     names = ("builtins.dict", "typing.Dict")
     annotation = "dict[str, {}]"
-    python: ClassVar[type[Any]] = dict
+
+    @classmethod
+    def python(cls) -> type[Any]:
+        return dict
 
     def __str__(self) -> str:
         items = dict(self.items)

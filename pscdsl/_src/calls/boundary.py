@@ -293,7 +293,7 @@ def register_result(tree: Type, register: Register, *, apart: bool = False) -> N
             record = cast("InstanceClass | None", node.record.definition)
             register_record(record, register, apart=apart)
         elif isinstance(node, SequenceType | MapType):
-            _register(type(node), node.python, register)
+            _register(type(node), node.python(), register)
 
 
 def register_record(cls: InstanceClass | None, register: Register, *, apart: bool = False) -> None:
@@ -308,7 +308,7 @@ def register_record(cls: InstanceClass | None, register: Register, *, apart: boo
 def register_signature(signature: Signature, register: Register, *, apart: bool = False) -> None:
     """Tell `register` of every container class that a signature names; see `register_record`."""
     for kind in CONTAINER_KINDS:
-        _register(kind, kind.python, register)
+        _register(kind, kind.python(), register)
     for name, spec in signature.specs():
         for _, part in walk_paths(spec, name):
             if isinstance(part, RecordSpec):
