@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -280,7 +280,7 @@ class Cluster:
     # Calls of programs over all processes.
 
     @contextmanager
-    def call(self) -> Iterator[None]:
+    def call(self) -> Generator[None, None, None]:
         """Run a program in which processes wait for each other; raise errors that say why not."""
         self.require()
         thread = threading.get_ident()

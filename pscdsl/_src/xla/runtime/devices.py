@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -398,7 +398,7 @@ MOST_DEVICES: Final = 1024
 
 
 @contextmanager
-def _enough_threads(count: int) -> Iterator[None]:
+def _enough_threads(count: int) -> Generator[None, None, None]:
     """Have XLA start so many threads that collectives of all devices cannot block each other.
 
     XLA's devices share one pool, and a device that waits for the others in a collective holds a
