@@ -126,6 +126,17 @@ def test_programs_under_mpiexec(processes: int, devices: int, tmp_path: Path) ->
     assert not done.stderr
 
 
+def test_training_under_mpiexec(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [mpiexec(), "-n", "2", *WORKER, "training", str(tmp_path)],
+        env=environment(PSCDSL_DEVICES="2"),
+        capture_output=True,
+        text=True,
+        timeout=2 * LIMIT,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
 def test_a_fault_under_mpiexec(tmp_path: Path) -> None:
     done = subprocess.run(
         [mpiexec(), "-n", "2", *WORKER, "other_program", str(tmp_path)],
@@ -302,6 +313,7 @@ def test_a_process_finishes_before_the_others(tmp_path: Path) -> None:
         ("other_name", "process . comes to (loss|step), process . to (loss|step)"),
         ("other_mesh", "summing differs between processes"),
         ("other_order", "summing differs between processes"),
+        ("other_rate", r"float32\[\] that is put as `` differs between processes"),
         ("other_contents", "that is put as `_` differs between processes . and .: its piece"),
     ],
 )

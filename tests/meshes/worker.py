@@ -41,6 +41,23 @@ def added(x: f32["n"]) -> f32["n"]:
     return x + 1
 
 
+class Params(psc.Record):
+    """A network of two layers."""
+
+    w: f32["d h"]
+    v: f32["h k"]
+
+
+def loss(p: Params, x: f32["n d"], y: f32["n k"]) -> f32:
+    return np.mean((np.tanh(x @ p.w) @ p.v - y) ** 2)
+
+
+@psc.kernel
+def step(p: Params, x: f32["n@data d"], y: f32["n@data k"], rate: f32) -> tuple[f32, Params]:
+    value, slope = psc.value_and_grad(loss)(p, x, y)
+    return value, psc.tree.map(lambda p, g: p - rate * g, p, slope)
+
+
 def summing(mesh: psc.Mesh, title: str = "summing", scale: float = 1.0) -> MeshExecutable:
     """The program that gives each device the sum of all pieces."""
     devices = ", ".join(map(str, range(mesh.size)))
@@ -121,6 +138,28 @@ class Work:
         assert np.array_equal(added(added(np.ones(3, np.float32))), np.full(3, 3.0))
         moved = mesh.put(added(np.ones(8, np.float32)), "n@data")
         assert np.array_equal(psc.gather(moved), np.full(8, 2.0))
+
+    def training(self) -> None:
+        """Train on the mesh of all devices, and on one device."""
+        random = np.random.default_rng(0)
+        x, y = (random.normal(size=(32, n)).astype(np.float32) for n in (8, 4))
+        shapes = ((8, 16), (16, 4))
+        alone = Params(*[random.normal(size=each).astype(np.float32) / 4 for each in shapes])
+        shared = self.mesh.put(alone, "a b")
+        rows = self.mesh.put((x, y), "n@data d")
+        for rate in (0.5, 0.5, 0.25):
+            wanted, alone = step(alone, x, y, rate)
+            with self.mesh:
+                value, shared = step(shared, *rows, rate)
+            assert abs(float(psc.gather(value)) - float(wanted)) < 1e-6
+        assert np.allclose(psc.gather(shared).w, alone.w, atol=1e-6)
+
+    def other_rate(self) -> None:
+        """Call a kernel with other numbers."""
+        with self.mesh:
+            zeros = Params(np.zeros((8, 16), np.float32), np.zeros((16, 4), np.float32))
+            rows = np.zeros((32, 8), np.float32), np.zeros((32, 4), np.float32)
+            step(zeros, *self.mesh.put(rows, "n@data d"), 0.5 + self.job.process)
 
     def raises(self) -> None:
         """Fail in process 1."""
