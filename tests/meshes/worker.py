@@ -146,11 +146,11 @@ class Work:
         shapes = ((8, 16), (16, 4))
         alone = Params(*[random.normal(size=each).astype(np.float32) / 4 for each in shapes])
         shared = self.mesh.put(alone, "a b")
-        rows = self.mesh.put((x, y), "n@data d")
+        xs, ys = self.mesh.put((x, y), "n@data d")
         for rate in (0.5, 0.5, 0.25):
             wanted, alone = step(alone, x, y, rate)
             with self.mesh:
-                value, shared = step(shared, *rows, rate)
+                value, shared = step(shared, xs, ys, rate)
             assert abs(float(psc.gather(value)) - float(wanted)) < 1e-6
         assert np.allclose(psc.gather(shared).w, alone.w, atol=1e-6)
 
@@ -158,8 +158,8 @@ class Work:
         """Call a kernel with other numbers."""
         with self.mesh:
             zeros = Params(np.zeros((8, 16), np.float32), np.zeros((16, 4), np.float32))
-            rows = np.zeros((32, 8), np.float32), np.zeros((32, 4), np.float32)
-            step(zeros, *self.mesh.put(rows, "n@data d"), 0.5 + self.job.process)
+            x, y = np.zeros((32, 8), np.float32), np.zeros((32, 4), np.float32)
+            step(zeros, x, y, 0.5 + self.job.process)
 
     def raises(self) -> None:
         """Fail in process 1."""
