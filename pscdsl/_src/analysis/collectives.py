@@ -1,69 +1,15 @@
-"""The bytes that the devices of a mesh send each other, counted from the program of each."""
+"""The equations of a program on a mesh by which its devices send each other something."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator
 
 from pscdsl._src.analysis.cost import bytes_of
-from pscdsl._src.ir.program import Block, Equation, Function, callees, walk
-from pscdsl._src.primitives.collectives import (
-    AllGather,
-    AllReduce,
-    AllToAll,
-    ReduceScatter,
-)
-from pscdsl._src.primitives.control import Call, Control
+from pscdsl._src.ir.program import Equation, Function, callees, walk
+from pscdsl._src.primitives.collectives import SENDING, AllGather
 from pscdsl._src.transforms.partition import Partitioned
 from pscdsl.typing.codes.performance import ArrayGathered
 from pscdsl.typing.diagnostics import Diagnostic
-from pscdsl.typing.dims import Size, substitute
-
-SENDING = (AllReduce, AllGather, ReduceScatter, AllToAll)
-"""The primitives for which something is sent."""
-
-
-def sent(program: Partitioned) -> dict[str, Size]:
-    """Return the bytes of the results of collectives on a device, by the axes of the mesh.
-
-    A ring of R devices sends and receives `2*(R-1)/R` times as many for a sum, `(R-1)/R` times for
-    arrays that are put together. Of branches the most counts, and of loops all steps.
-    """
-    facts = program.function.facts
-    found = dict(_of_function(program.function))
-    return {axes: facts.simplify(size) for axes, size in sorted(found.items())}
-
-
-@lru_cache(maxsize=256)
-def _of_function(function: Function) -> Mapping[str, Size]:
-    return _of_block(function.body)
-
-
-def _of_block(block: Block) -> Mapping[str, Size]:
-    total: dict[str, Size] = {}
-    for equation in block.equations:
-        for axes, size in _of_equation(equation).items():
-            total[axes] = total.get(axes, 0) + size
-    return total
-
-
-def _of_equation(equation: Equation) -> Mapping[str, Size]:
-    primitive = equation.primitive
-    if isinstance(primitive, SENDING):
-        return {"@".join(primitive.over): bytes_of(equation.outputs[0].type)}
-    if isinstance(primitive, Call):
-        env = dict(primitive.sizes)
-        inner = _of_function(primitive.function)
-        return {axes: substitute(size, env) for axes, size in inner.items()}
-    if isinstance(primitive, Control):
-        layout = primitive.layout
-        inside = [_of_block(region.block) for region in layout.run]
-        every = dict.fromkeys(axes for each in inside for axes in each)
-        return {
-            axes: layout.total(lambda block, axes=axes: _of_block(block).get(axes, 0))  # type: ignore[misc]
-            for axes in every
-        }
-    return {}
 
 
 def collectives(function: Function) -> Iterator[Equation]:
@@ -98,4 +44,4 @@ def gathers(program: Partitioned) -> list[Diagnostic]:
     return list(found)
 
 
-__all__ = ["collectives", "gathers", "sent"]
+__all__ = ["collectives", "gathers"]

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
+from pscdsl._src.primitives.collectives import SENDING
 from pscdsl._src.primitives.control import Call, Control, function_cost
 from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
 from pscdsl._src.primitives.matrices import Diagonal
@@ -86,6 +87,58 @@ def _bytes_moved(equation: Equation) -> Size:
             return total_bytes(given) + total_bytes(made)
 
 
+# What the devices of a mesh send each other.
+#
+# The bytes of the results of collectives on a device are counted. A ring of R devices sends and
+# receives `2*(R-1)/R` times as many for a sum, `(R-1)/R` times for an array that is put together.
+
+
+@lru_cache(maxsize=256)
+def function_sent(function: Function) -> Mapping[str, Size]:
+    """Return the bytes that one run of a function gets from other devices, by mesh axes."""
+    return _block_sent(function.body)
+
+
+def _block_sent(block: Block) -> Mapping[str, Size]:
+    total: dict[str, Size] = {}
+    for equation in block.equations:
+        for axes, size in _sent(equation).items():
+            total[axes] = total.get(axes, 0) + size
+    return total
+
+
+def _sent(equation: Equation) -> Mapping[str, Size]:
+    primitive = equation.primitive
+    if isinstance(primitive, SENDING):
+        return {"@".join(primitive.over): bytes_of(equation.outputs[0].type)}
+    if isinstance(primitive, Call):
+        env = dict(primitive.sizes)
+        inner = function_sent(primitive.function)
+        return {axes: substitute(size, env) for axes, size in inner.items()}
+    if isinstance(primitive, Control):
+        layout = primitive.layout
+        inside = dict.fromkeys(axes for region in layout.run for axes in _block_sent(region.block))
+        return {axes: layout.total(partial(_sent_along, axes)) for axes in inside}
+    return {}
+
+
+def _sent_along(axes: str, block: Block) -> Size:
+    return _block_sent(block).get(axes, 0)
+
+
+def sent_along(axis: str, equation: Equation) -> Size:
+    """Return the bytes that one equation gets from other devices along an axis of the mesh."""
+    return _total_along(axis, _sent(equation).items())
+
+
+def _total_along(axis: str, sent: Iterable[tuple[str, Size]]) -> Size:
+    total: Size = 0
+    for axes, size in sent:
+        if axis in axes.split("@"):
+            total = total + size
+    return total
+
+
 @dataclass(frozen=True)
 class Cost:
     """The cost of one call of a program."""
@@ -102,15 +155,25 @@ class Cost:
     """The most bytes in memory at any time, including arguments and results."""
     loops: tuple[Span, ...]
     """The loops without a known number or bound of steps."""
+    sent: tuple[tuple[str, Size], ...] = ()
+    """The bytes that a device gets from others, by the mesh axes along which they are sent."""
+
+    def measure(self, name: str) -> Size:
+        """Return a number: `flops`, or `sent[data]` for all that is sent along an axis."""
+        if not name.startswith("sent["):
+            found: Size = getattr(self, name)
+            return found
+        return _total_along(name[5:-1], self.sent)
 
     def at(self, sizes: Mapping[str, Size]) -> Cost:
         """Return the cost with numbers in place of sizes."""
         numbers = {
             field.name: substitute(getattr(self, field.name), sizes)
             for field in fields(self)
-            if field.name != "loops"
+            if field.name not in ("loops", "sent")
         }
-        return Cost(**numbers, loops=self.loops)
+        sent = tuple([(axes, substitute(size, sizes)) for axes, size in self.sent])
+        return Cost(**numbers, loops=self.loops, sent=sent)
 
 
 def cost(function: Function) -> Cost:
@@ -123,6 +186,7 @@ def cost(function: Function) -> Cost:
         facts.simplify(total_bytes(body.out_types)),
         facts.simplify(_largest(facts, moments(facts, body))),
         _loops(function),
+        tuple([(axes, facts.simplify(n)) for axes, n in sorted(function_sent(function).items())]),
     )
 
 

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, traffic
+from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, sent_along, traffic
 from pscdsl._src.checker.selection import comments_of
 from pscdsl._src.frontend.text.source import DIRECTIVE
 from pscdsl._src.frontend.transformations.derivatives import grad
@@ -48,7 +49,7 @@ MEASURES = {
 """The measures that can be bounded, with their names in `pscdsl cost`."""
 
 _COMPARISON = re.compile(r"==|!=|<=|>=|<|>|=|≤|≥")
-_MEASURE = re.compile(r"\s*(?:(?P<of>[A-Za-z]\w*)\s+)?(?P<measure>[A-Za-z]\w*)\s*")
+_MEASURE = re.compile(r"\s*(?:(?P<of>[A-Za-z]\w*)\s+)?(?P<measure>sent\[\w+\]|[A-Za-z]\w*)\s*")
 _TURNED: dict[str, Literal["<=", "<"]] = {">=": "<=", ">": "<"}
 
 
@@ -57,13 +58,18 @@ class Budget:
     """One bound."""
 
     measure: str
-    """An attribute of `Cost`."""
+    """An attribute of `Cost`, or `sent[data]`."""
     gradient: bool
     """Whether it is one for the gradient in the first parameter."""
     relation: Literal["<=", "<"]
     bound: Size
     text: str
     span: Span
+
+    @property
+    def is_sent(self) -> bool:
+        """Return whether it bounds what the devices of a mesh send each other."""
+        return self.measure.startswith("sent[")
 
 
 def read_budgets(
@@ -124,6 +130,8 @@ def _measured(text: str) -> tuple[bool, str]:
     of, measure = match["of"], match["measure"]
     if of is not None and of != "gradient":
         raise _Malformed(f"`{of} {measure}` is nothing that is counted", "write `gradient flops`")
+    if measure.startswith("sent["):
+        return of is not None, measure
     if measure not in MEASURES:
         alike = get_close_matches(measure.lower(), MEASURES, 1)
         help_ = f"`{alike[0]}` is the nearest" if alike else f"counted are: {known}"
@@ -259,6 +267,8 @@ def _amounts(
             made = _makers(function.body)
             for atom in function.body.results:
                 yield made.get(atom, NOWHERE), bytes_of(atom.type)
+        case _ if measure.startswith("sent["):
+            yield from _counted(function.body, partial(sent_along, measure[5:-1]), 1)
         case _:
             yield from _alive(function, sizes)
 
@@ -326,14 +336,15 @@ def comments_in(source: Source) -> tuple[Comment, ...]:
 
 def over_budget(definition: Definition, choice: Choice) -> Iterator[Diagnostic]:
     """Yield the problems with the budgets of a kernel, for a choice that has a program."""
-    programs: dict[bool, tuple[Function, Cost] | str] = {}
+    programs: dict[tuple[bool, bool], tuple[Function, Cost] | str] = {}
     for budget in _budgets(definition):
         if isinstance(budget, Diagnostic):
             yield budget
             continue
-        if budget.gradient not in programs:
-            programs[budget.gradient] = _program(definition, choice, budget.gradient)
-        found = programs[budget.gradient]
+        key = budget.gradient, budget.is_sent
+        if key not in programs:
+            programs[key] = _program(definition, choice, budget)
+        found = programs[key]
         if isinstance(found, str):
             yield BudgetNotProven(budget=budget.text, reason=found, span=budget.span)
         else:
@@ -373,12 +384,12 @@ def _grows_by_rank(definition: Definition, budget: Budget) -> bool:
     """Return whether more axes of size 1 change the cost: then it depends on the rank itself."""
     found: dict[Choice, Size] = {}
     for choice in definition.signature.choices() or ():
-        program = _program(definition, choice, budget.gradient)
+        program = _program(definition, choice, budget)
         axes = [axis for name, rank in choice.ranks for axis in group_dims(name, rank)]
         if isinstance(program, str) or not all(rank for _, rank in choice.ranks):
             continue
         sizes = {str(axis): 1 for axis in axes}
-        taken = substitute(getattr(program[1], budget.measure), sizes)
+        taken = substitute(program[1].measure(budget.measure), sizes)
         if found.setdefault(replace(choice, ranks=()), taken) != taken:
             return True
     return False
@@ -431,11 +442,17 @@ def _argument_place(definition: Definition, text: object) -> Span:
     return definition.head
 
 
-def _program(definition: Definition, choice: Choice, gradient: bool) -> tuple[Function, Cost] | str:
+def _program(definition: Definition, choice: Choice, budget: Budget) -> tuple[Function, Cost] | str:
     """Return the program that a budget is for, and its cost; or why there is none."""
     try:
-        made = _gradient(definition) if gradient else definition
-        program = simplify(without_effects(made.instance(choice)))
+        made = _gradient(definition) if budget.gradient else definition
+        program = without_effects(made.instance(choice))
+        if budget.is_sent:
+            program = made.partitioned(program, choice).function
+            axis = budget.measure[5:-1]
+            if axis not in program.dims:
+                return f"`{definition.name}` names no mesh axis `{axis}`"
+        program = simplify(program)
         return program, cost(program)
     except Failure as failure:
         return failure.diagnostics[0].message()
@@ -474,7 +491,7 @@ def _decided(
         )
         return
     bound = substitute(budget.bound, known)
-    taken: Size = getattr(counted, budget.measure)
+    taken: Size = counted.measure(budget.measure)
     claim = Fact(budget.relation, taken, bound)
     match facts.decide(claim):
         case Verdict.YES:

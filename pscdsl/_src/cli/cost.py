@@ -17,6 +17,7 @@ from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.text.display import printable_json
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.kernels.mesh_programs import on_mesh
 from pscdsl._src.primitives.effects import without_effects
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.signatures import Choice
@@ -27,12 +28,13 @@ ROWS = ("flops", "bytes", "arguments", "results", "peak")
 def run(arguments: argparse.Namespace) -> int:
     """Print the costs."""
     sizes = dims(arguments.dims)
+    mesh = dims(arguments.mesh, "mesh")
 
     def work() -> None:
         found: list[dict[str, Any]] = []
         known: set[str] = set()
         for kernel in chosen(arguments):
-            made = costs_of(kernel, sizes)
+            made = costs_of(kernel, sizes, mesh)
             known.update(made.known)
             if arguments.format == "json":
                 found += made.data()
@@ -66,18 +68,29 @@ class KernelCosts:
         return [_data(self.kernel.name, each, self.costs[each], self.beyond) for each in self.costs]
 
 
-def costs_of(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> KernelCosts:
-    """Return the costs of a kernel, with numbers in place of some sizes."""
+def costs_of(
+    kernel: Kernel[..., Any], sizes: Mapping[str, int], mesh: Mapping[str, int] | None = None
+) -> KernelCosts:
+    """Return the costs of a kernel, with numbers in place of some sizes.
+
+    With the sizes of a mesh's axes, these are the costs on each of its devices.
+    """
     known = {*kernel.signature.open_parts()}
     costs: dict[Cost, list[str]] = {}
-    for choice, program in _programs(kernel, sizes):
+    for choice, words, program in _programs(kernel, sizes):
         known.update(program.dims)
-        costs.setdefault(cost(program).at(sizes), []).append(choice)
+        own = dict(sizes)
+        if mesh:
+            placed = on_mesh(kernel.reading, choice, tuple(mesh))
+            program, own = placed.function, {**placed.some_sizes(sizes, mesh)}
+        costs.setdefault(cost(program).at(own), []).append(words)
     beyond = kernel.definition.tried().unrolled_examples() if len(costs) > 1 else ()
     return KernelCosts(kernel, costs, beyond, frozenset(known))
 
 
-def _programs(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> Iterator[tuple[str, Function]]:
+def _programs(
+    kernel: Kernel[..., Any], sizes: Mapping[str, int]
+) -> Iterator[tuple[Choice, str, Function]]:
     """Yield the programs of the choices that a signature admits, with each choice in words."""
     kernel.check()
     open_parts = kernel.signature.open_parts()
@@ -85,11 +98,12 @@ def _programs(kernel: Kernel[..., Any], sizes: Mapping[str, int]) -> Iterator[tu
     choices = kernel.definition.tried().choices()
     fitting = [each for each in choices or [Choice()] if fits(each, given)]
     if not fitting:
-        yield "", simplify(kernel.ir(**given))
+        yield Choice(), "", simplify(kernel.ir(**given))
     for choice in fitting:
         if (choice.dtypes, choice.ranks) == (fitting[0].dtypes, fitting[0].ranks):
             with contextlib.suppress(Excluded):
-                yield str(choice), simplify(without_effects(kernel.definition.instance(choice)))
+                program = without_effects(kernel.definition.instance(choice))
+                yield choice, str(choice), simplify(program)
 
 
 def _text(head: str, costs: Mapping[Cost, Sequence[str]], beyond: Sequence[str]) -> str:
@@ -99,6 +113,9 @@ def _text(head: str, costs: Mapping[Cost, Sequence[str]], beyond: Sequence[str])
         lines += [f"  where {where}"] if len(costs) > 1 or any(choices) else []
         for name in ROWS:
             lines.append(f"  {name:<10}{amount(counted, name)}")
+        for axes, size in counted.sent:
+            number = f"{size:,}" if isinstance(size, int) else str(size)
+            lines.append(f"  {f'sent[{axes}]':<10} {number} bytes")
         lines += [f"  one step is counted of the while_loop at {place}" for place in counted.loops]
     if beyond:
         lines.append(f"  tried by examples: {'; '.join(beyond)}; no other cost is known")
@@ -117,4 +134,5 @@ def _data(name: str, cost: Cost, choices: Sequence[str], beyond: Sequence[str]) 
     shown = {k: v if isinstance(v, int) else str(v) for k, v in numbers.items()}
     loops = [str(place) for place in cost.loops]
     tried = {"choices": [*filter(None, choices)], "examples": [*beyond]}
-    return {"kernel": name, **shown, "loops": loops, **tried}
+    sent = {axes: size if isinstance(size, int) else str(size) for axes, size in cost.sent}
+    return {"kernel": name, **shown, "loops": loops, **tried, **({"sent": sent} if sent else {})}

@@ -25,14 +25,15 @@ _MOST_DIGITS = 18
 """The most digits of a size: larger numbers have more than 64 bits."""
 
 
-def dims(options: Iterable[str]) -> dict[str, int]:
-    """Return the sizes that the options give."""
+def dims(options: Iterable[str], option: str = "dims") -> dict[str, int]:
+    """Return the sizes that the values of an option give."""
     sizes: dict[str, int] = {}
     given = [item.strip() for option in options for item in option.split(",")]
     for item in filter(None, given):
         name, _, number = (part.strip() for part in item.partition("="))
         if not name.isidentifier() or not number.isdecimal():
-            raise Unusable(f"not a size: {item} (write --dims n=8,d=4)")
+            example = "data=8" if option == "mesh" else "n=8,d=4"
+            raise Unusable(f"not a size: {item} (write --{option} {example})")
         if len(number) > _MOST_DIGITS:
             raise Unusable(f"too large for a size: {item}")
         sizes[name] = int(number)

@@ -239,6 +239,17 @@ def _hlo(parser: argparse.ArgumentParser) -> None:
     _add_derivatives(parser)
 
 
+def _add_mesh(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that gives the sizes of a mesh's axes."""
+    parser.add_argument(
+        "--mesh",
+        action="append",
+        default=[],
+        metavar="AXIS=SIZE,...",
+        help="on each device of a mesh with these axes",
+    )
+
+
 def _add_gpu(parser: argparse.ArgumentParser, what: str) -> None:
     """Declare the option that names a model of GPU."""
     parser.add_argument("--target", dest="gpu", choices=tuple(GPUS), help=what)
@@ -254,9 +265,13 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     were tried, or for the one that --dims names; for open dtypes and ranks, the first one is taken.
     Bytes moved, and memory, are upper bounds, as XLA fuses operations; a `while_loop` without
     `max_steps` counts one step.
+
+    With `--mesh data=8,model=2` it is the cost on each device of a mesh, where `n@data` is the
+    length of a piece, and `sent[data]` counts the bytes that a device gets from others.
     """
     _add_target(parser)
     _add_dims(parser)
+    _add_mesh(parser)
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="how to print it"
     )

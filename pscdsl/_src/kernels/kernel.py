@@ -137,6 +137,11 @@ class Kernel(Called[P, R]):
         return self._current.definition
 
     @property
+    def reading(self) -> Reading:
+        """The kernel as it is read now."""
+        return self._current
+
+    @property
     def _current(self) -> Reading:
         """The reading of the kernel, repeated if the kernel has to be read again."""
         reread()

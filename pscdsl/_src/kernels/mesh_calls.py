@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from pscdsl._src.analysis.intervals import require_fitting
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import admit
-from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.ir.program import Function
-from pscdsl._src.kernels.emission import target_of
-from pscdsl._src.primitives.effects import without_effects
+from pscdsl._src.kernels.mesh_programs import module_on, on_mesh, sizes_on
 from pscdsl._src.support.effects import COMPILED
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.targets.cpu.loops import loop_bytes
-from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.transforms.partition import Partitioned
-from pscdsl._src.transforms.simplify import require_compilable, with_largest
 from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.mesh import Mesh, current_mesh
 from pscdsl._src.xla.mesh_executable import MeshExecutable, mesh_executable
 from pscdsl.typing.array_types import leaves, paths
-from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
@@ -97,42 +90,6 @@ def _compiled(
         names=names,
     )
     return executable, tree
-
-
-def on_mesh(reading: Reading, choice: Choice, mesh: Sequence[str]) -> Partitioned:
-    """Return the program of each device of a mesh with these axes; or raise CheckError."""
-    definition = reading.definition
-    program = without_effects(reading.instance(choice), COMPILED.kinds)
-    try:
-        placed = definition.partitioned(program, choice, mesh)
-    except Failure as failure:
-        raise CheckError(failure.at(definition.head).diagnostics) from None
-    function = replace(with_largest(placed.function), fast_math=bool(definition.fast_math))
-    return replace(placed, function=function)
-
-
-def sizes_on(
-    placed: Partitioned, sizes: Mapping[str, int], mesh: Mapping[str, int]
-) -> dict[str, int]:
-    """Return the sizes of the program of a device; an ArgumentError if pieces are not equal."""
-    try:
-        return placed.sizes(sizes, mesh)
-    except Failure as failure:
-        (finding,) = failure.diagnostics
-        raise ArgumentError(f"{placed.function.name}: {finding.message()}") from None
-
-
-def module_on(
-    placed: Partitioned, sizes: Mapping[str, int], device: Device, donate: Sequence[int] = ()
-) -> Any:
-    """Return the StableHLO of the program of a device."""
-    function = placed.function
-    try:
-        require_compilable(function)
-        require_fitting(function, sizes)
-        return lower_module(function, sizes, donate=donate, target=target_of(device))
-    except Failure as failure:
-        raise CheckError(failure.at(function.span).diagnostics) from None
 
 
 def _donated(program: Function, placed: Partitioned, names: Sequence[str]) -> list[int]:

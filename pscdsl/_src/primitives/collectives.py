@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
@@ -255,6 +255,10 @@ class AllToAll(Collective, name="all_to_all"):
             "replica_groups": self.group_attribute(hlo),
         }
         return hlo.op("all_to_all", operands, outputs, attributes)
+
+
+SENDING: Final = (AllReduce, AllGather, ReduceScatter, AllToAll)
+"""The primitives for which something is sent."""
 
 
 @dataclass(frozen=True)

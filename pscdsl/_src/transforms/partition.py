@@ -83,6 +83,17 @@ class Partitioned:
             found[piece] = whole[name] // pieces
         return found
 
+    def some_sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
+        """Return the sizes of the program of a device, as far as those of whole arrays are given.
+
+        They need not leave equal pieces: for costs, the largest piece counts.
+        """
+        found = {**whole, **{name: mesh[name] for name in self.mesh}}
+        for piece, (name, along) in self.cut.items():
+            if name in whole:
+                found[piece] = -(-whole[name] // prod([mesh[axis] for axis in along]))
+        return found
+
 
 def partition(
     function: Function,

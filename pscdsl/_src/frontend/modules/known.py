@@ -104,7 +104,7 @@ def place(here: Builder, x: AnyValue, placement: AnyValue) -> AnyValue:
     placed: list[Array] = []
     for leaf in leaves:
         if leaf.ndim != len(axes):
-            problem = f"the placement `{placement}` has {len(axes)} axes, and {leaf} {leaf.ndim}"
+            problem = f"the placement `{placement}` is not one of {leaf.type}"
             raise Failure(BadArguments(function=what, problem=problem))
         placed.append(PlaceAlong(axes)(leaf) if isinstance(leaf, Value) else leaf)
     return unflatten(tree, iter(placed))
