@@ -13,10 +13,12 @@ import ast
 import importlib
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -134,9 +136,12 @@ def names_of(name: str) -> dict[str, Any]:
 
 def printed(example: str, names: dict[str, Any]) -> str:
     """The example with the outputs that it has now."""
-    session = Session()
-    session.names.update(names)
-    with np.printoptions(precision=4):
+    session, module = Session(), ModuleType("session")
+    session.names = vars(module)
+    session.names.update(names, __name__="session")
+    # Classes find the names of their module there, as those of Python's own sessions do.
+    with np.printoptions(precision=4), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "session", module)
         return "".join(session.entry(lines) for lines in entries(example))
 
 
