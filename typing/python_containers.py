@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,15 @@ def is_tuple(x: object) -> TypeIs[tuple[Any, ...]]:
 def is_sequence(x: object) -> TypeIs[list[Any] | tuple[Any, ...]]:
     """Return whether this is a list or tuple."""
     return isinstance(x, (list, tuple))
+
+
+def sequence_leaves(x: Any) -> Iterator[Any]:
+    """Yield the items of nested lists and tuples in order; anything else alone."""
+    if is_sequence(x):
+        for item in x:
+            yield from sequence_leaves(item)
+    else:
+        yield x
 
 
 def is_dict(x: object) -> TypeIs[dict[Any, Any]]:

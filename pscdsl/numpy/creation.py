@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -74,7 +74,7 @@ from pscdsl.typing.codes.shapes import (
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
 from pscdsl.typing.dtypes import BOOL, C128, F64, I32, I64, DType, Kind
-from pscdsl.typing.python_containers import is_sequence, is_slice, is_tuple
+from pscdsl.typing.python_containers import is_sequence, is_slice, is_tuple, sequence_leaves
 
 # New arrays: filled, from numbers and lists, evenly spaced, of indices and coordinates.
 
@@ -266,7 +266,7 @@ def made(here: Builder, name: str, given: Any, dtype: DType | None) -> Value | W
             raise Failure(BadArguments(function=name, problem=problem))
         return as_operand(here, given) if dtype is None else in_dtype(here, given, dtype)
     outer = _outer(name, given)
-    leaves = list(_leaves(given))
+    leaves = list(sequence_leaves(given))
     if all(isinstance(leaf, bool | int | float | complex) for leaf in leaves):
         return _constant(here, leaves, outer, dtype)
 
@@ -289,14 +289,6 @@ def _outer(name: str, given: Any) -> tuple[int, ...]:
     if len(shapes) > 1:
         raise Failure(BadArguments(function=name, problem="takes lists of equal lengths"))
     return (len(given), *(shapes.pop() if shapes else ()))
-
-
-def _leaves(given: Any) -> Iterator[Any]:
-    if is_sequence(given):
-        for item in given:
-            yield from _leaves(item)
-    else:
-        yield given
 
 
 def _constant(

@@ -49,7 +49,13 @@ from pscdsl.typing.counters import InLoop, counters_in
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.dtypes import BOOL, I32, I64, U64, Kind
-from pscdsl.typing.python_containers import NDArray, is_known_array, is_sequence, is_slice
+from pscdsl.typing.python_containers import (
+    NDArray,
+    is_known_array,
+    is_sequence,
+    is_slice,
+    sequence_leaves,
+)
 
 # Slices of an axis: NumPy's rules for bounds, for sizes that may be symbolic.
 
@@ -395,7 +401,7 @@ def from_front(places: Value, size: Size) -> Value:
 def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:
     """Nested lists of places; those known while checking must be on the axis."""
     facts, size, here = x.builder.facts, x.shape[axis], x.builder
-    leaves = list(_leaves(item))
+    leaves = list(sequence_leaves(item))
     truths = [isinstance(leaf, bool | np.bool_) for leaf in leaves]
     if truths and all(truths):
         return _from_constant(x, np.array(leaves).reshape(_lengths(item)), axis)
@@ -442,14 +448,6 @@ def _from_constant(x: Value, item: NDArray, axis: int) -> Value:
     if isinstance(size, int):
         item = np.where(item < 0, item + size, item)
     return x.builder.bind(Constant.of(item, I32), ())[0]
-
-
-def _leaves(item: Any) -> Iterator[Any]:
-    if is_sequence(item):
-        for each in item:
-            yield from _leaves(each)
-    else:
-        yield item
 
 
 def _lengths(item: Any) -> tuple[int, ...]:

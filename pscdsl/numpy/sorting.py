@@ -48,13 +48,14 @@ from pscdsl.numpy.shorthand import (
     where,
     wide,
 )
+from pscdsl.numpy.updating import in_wide_dtype
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.shapes import DataDependentShape, WrongNumberOfAxes, disagreement, instance
 from pscdsl.typing.codes.shapes_of_arguments import LengthsDiffer, TooFewElements, WeightsDoNotFit
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import C64, C128, I32, I64, U32, DType, Kind
+from pscdsl.typing.dtypes import C64, C128, I32, DType, Kind
 from pscdsl.typing.python_containers import NDArray, is_known_array, is_sequence
 
 # Order: sorting, places of extrema, the largest few.
@@ -387,13 +388,6 @@ def tallied(places: Value, inside: Value, weights: Value | None, length: Size) -
     return part(counts, 0, 0, length)
 
 
-def _signed(x: Value) -> Value:
-    """Integers in a dtype that can hold any length."""
-    if x.dtype.bits < 32:
-        return cast(x, I32)
-    return cast(x, I64) if x.dtype is U32 else x
-
-
 @of_numbers("numpy.bincount", alone=("x", "weights"), traced=("length",))
 def bincount(
     here: Builder,
@@ -418,7 +412,7 @@ def bincount(
         other = require_vector(weights, "numpy.bincount", "weights")
         require_same_length(x, (size, other), "numpy.bincount", "the array", "the weights")
         weights = to_inexact(weights)
-    x = _signed(x)
+    x = in_wide_dtype(x)
     inside = e.less(x, here.size(length, x.dtype))
     if x.dtype.signed:
         inside = e.bitwise_and(e.greater_equal(x, 0), inside)

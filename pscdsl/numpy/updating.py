@@ -351,13 +351,13 @@ def take(a: Value, indices: Value, axis: int | None = None, *, mode: str = "rais
     require_elements(a.builder.facts, size, along)
     if mode == "raise":
         return read(a, selection(a, (*[slice(None)] * along, known_places(places))))
-    places = _wide(places)
+    places = in_wide_dtype(places)
     places = e.remainder(places, size) if mode == "wrap" else _clipped(places, size)
     return taken(a, places, along)
 
 
-def _wide(places: Value) -> Value:
-    """Places in a dtype that holds any size."""
+def in_wide_dtype(places: Value) -> Value:
+    """Return integers in a dtype that holds any size."""
     if places.dtype.bits < 32:
         return cast(places, I32)
     return cast(places, I64) if places.dtype is U32 else places

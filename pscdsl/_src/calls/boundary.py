@@ -23,7 +23,6 @@ from pscdsl.typing.array_types import (
     MapType,
     RecordType,
     SequenceType,
-    StandardContainerType,
     StaticType,
     Type,
     built,
@@ -282,7 +281,7 @@ def result(tree: Type, arrays: Iterator[Any]) -> Any:
 def _made(tree: ContainerType, parts: list[Any]) -> Any:
     if isinstance(tree, RecordType):
         return construct(cast("InstanceClass", tree.record.definition), parts)
-    assert isinstance(tree, StandardContainerType)
+    assert isinstance(tree, SequenceType | MapType)
     return tree.made(tree.keys, parts)
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from pscdsl._src.discover.plain import is_static
 from pscdsl._src.frontend.interpreter.functions import Closure, bind
 from pscdsl._src.frontend.modules.scope import ModuleValue, StaticModule, import_alias, member
 from pscdsl._src.frontend.text.source import FunctionStatement
@@ -255,7 +256,7 @@ class Calls:
                 for name in ("setUp", "setup_method", "setup"):
                     if (prepared := cls.function(name)) is not None:
                         self.enter(ProjectFunction(prepared, cls.module, outer, (this,)), (), {})
-                bound = () if _static(node) else (this,)
+                bound = () if is_static(node) else (this,)
                 self._entry(ProjectFunction(node, cls.module, outer, bound), node)
 
     def step(self) -> None:
@@ -796,7 +797,7 @@ class _Walk:
             node = cls.function(name)
             if node is None:
                 return UNKNOWN
-            bound = (owner,) if isinstance(owner, Object) and not _static(node) else ()
+            bound = (owner,) if isinstance(owner, Object) and not is_static(node) else ()
             return _function(node, cls.module, self.calls.environment(cls.module), bound)
         for kind, methods in _METHODS.items():
             if isinstance(owner, kind) and name in methods:
@@ -949,7 +950,3 @@ def _truth(value: Any) -> bool | None:
 
 def _is_main(node: ast.expr) -> bool:
     return isinstance(node, ast.Compare) and ast.unparse(node.left) == "__name__"
-
-
-def _static(node: FunctionStatement) -> bool:
-    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)

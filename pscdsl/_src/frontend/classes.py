@@ -462,16 +462,9 @@ _OF_INSTANCES = ("method", "property", "unread")
 
 def _inherited_members(parent: RecordClass) -> dict[str, Member]:
     return {
-        name: replace(member, admit=partial(admitted, parent, name, member))
+        name: replace(member, admit=partial(parent.admit, name, member))
         for name, member in parent.members.items()
     }
-
-
-def admitted(cls: RecordClass, name: str, member: Member) -> None:
-    """Refuse a member that is written in the class that it is inherited from."""
-    member.admit()
-    if cls.guard is not None:
-        cls.guard(name, member.value)
 
 
 def _inherited_fields(frame: Frame, cls: RecordClass, base: ast.expr | None) -> Sequence[Field]:

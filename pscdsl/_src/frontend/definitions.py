@@ -52,9 +52,8 @@ from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Kwargs, P
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.program import Function, Var
-from pscdsl._src.language.donation import donated, in_vain, named
-from pscdsl._src.language.writes import functional, own_result
-from pscdsl._src.language.writes import named as writes_named
+from pscdsl._src.language.donation import donated, in_vain
+from pscdsl._src.language.writes import functional, named, own_result
 from pscdsl._src.primitives.collectives import PlaceAlong
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.primitives.scan import Scan
@@ -206,7 +205,7 @@ class Definition:
             if self.writes or type(self) is not Definition:
                 problem = "takes `writes` where it makes a kernel of a function, and nowhere else"
                 raise Failure(BadArguments(function="psc.kernel", problem=problem))
-            made.writes = writes_named(writes)
+            made.writes = named(writes)
             made._signature = None
         made.donate = self.donate if donate is None else named(donate)
         made.budget = self.budget if budget is None else named(budget)

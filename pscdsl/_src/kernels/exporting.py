@@ -28,8 +28,9 @@ from pscdsl._src.frontend.text.display import Sources
 from pscdsl._src.frontend.transformations.derived import DerivedDefinition
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.kernels.emission import emitted
-from pscdsl._src.language.donation import donated, named
+from pscdsl._src.language.donation import donated
 from pscdsl._src.language.elements import stand_in
+from pscdsl._src.language.writes import named
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.support.effects import Kind
 from pscdsl._src.support.paths import Folder, resolved

@@ -26,7 +26,8 @@ from pscdsl._src.frontend.modules.live import definition_of, record_class
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
-from pscdsl._src.language.donation import Donate, donated, named, reused
+from pscdsl._src.language.donation import Donate, donated, reused
+from pscdsl._src.language.writes import named
 from pscdsl._src.primitives.effects import without_effects
 from pscdsl._src.support.effects import COMPILED, Kind
 from pscdsl._src.transforms.simplify import simplify, with_largest

@@ -12,23 +12,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from pscdsl._src.ir.program import Function
+from pscdsl._src.language.writes import refused
 from pscdsl.typing.array_types import ArrayType, leaves
-from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.performance import DonatedInVain
-from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure
-from pscdsl.typing.python_containers import is_sequence
+from pscdsl.typing.diagnostics import NOWHERE, Diagnostic
 from pscdsl.typing.signatures import Signature, StaticSpec
 
 if TYPE_CHECKING:
-    from pscdsl._src.frontend.values import AnyValue
+    pass
 
 Donate: TypeAlias = str | int | Sequence[str | int]
 """A parameter by name or position, or several."""
-
-
-def named(donate: AnyValue) -> tuple[AnyValue, ...]:
-    """Return the parameters that an option names, one or several; `donated` checks them."""
-    return tuple(donate) if is_sequence(donate) else (donate,)
 
 
 def donated(signature: Signature, donate: Sequence[object]) -> tuple[str, ...]:
@@ -40,21 +34,17 @@ def donated(signature: Signature, donate: Sequence[object]) -> tuple[str, ...]:
     ]
     for each in donate:
         if not isinstance(each, str | int) or isinstance(each, bool):
-            raise _refused("`donate` is a parameter's name or position, or several")
+            raise refused("`donate` is a parameter's name or position, or several")
         if isinstance(each, int) and not 0 <= each < len(positional):
             many = len(positional)
-            raise _refused(f"`{signature.name}` has {many} parameters by position, none is {each}")
+            raise refused(f"`{signature.name}` has {many} parameters by position, none is {each}")
         name = positional[each] if isinstance(each, int) else each
         if name not in by_name:
-            raise _refused(f"`{signature.name}` has no parameter `{name}` that could be donated")
+            raise refused(f"`{signature.name}` has no parameter `{name}` that could be donated")
         if isinstance(by_name[name].spec, StaticSpec):
-            raise _refused(f"`{name}` is static: it has no memory that could be donated")
+            raise refused(f"`{name}` is static: it has no memory that could be donated")
         found[name] = None
     return tuple(found)
-
-
-def _refused(problem: str) -> Failure:
-    return Failure(BadArguments(function="psc.kernel", problem=problem))
 
 
 def reused(program: Function, names: Sequence[str]) -> dict[int, str]:

@@ -26,7 +26,7 @@ Writes: TypeAlias = str | Sequence[str]
 
 
 def named(writes: AnyValue) -> tuple[AnyValue, ...]:
-    """Return the parameters that an option names, one or several; `written` checks them."""
+    """Return the parameters that an option names, one or several, unchecked."""
     return tuple(writes) if is_sequence(writes) else (writes,)
 
 
@@ -35,12 +35,12 @@ def written(signature: Signature, writes: Sequence[object]) -> tuple[str, ...]:
     by_name = {parameter.name: parameter for parameter in signature.parameters}
     for each in writes:
         if not isinstance(each, str):
-            raise _refused("`writes` is a parameter's name, or several")
+            raise refused("`writes` is a parameter's name, or several")
         if each not in by_name:
-            raise _refused(f"`{signature.name}` has no parameter `{each}` that could be written")
+            raise refused(f"`{signature.name}` has no parameter `{each}` that could be written")
         problem = _problem(by_name[each])
         if problem:
-            raise _refused(f"`{each}` cannot be declared in `writes`: {problem}")
+            raise refused(f"`{each}` cannot be declared in `writes`: {problem}")
     return tuple([name for name in by_name if name in writes])
 
 
@@ -62,7 +62,8 @@ def _problem(parameter: Parameter) -> str:
     return ""
 
 
-def _refused(problem: str) -> Failure:
+def refused(problem: str) -> Failure:
+    """Return the refusal of an option of `psc.kernel`."""
     return Failure(BadArguments(function="psc.kernel", problem=problem))
 
 

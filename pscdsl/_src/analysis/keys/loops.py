@@ -380,7 +380,7 @@ def prefixes(walk: KeyWalk, primitive: AssociativeScan, equation: Equation) -> N
     held, pair = primitive.roles(primitive.combine.params)
     firsts, seconds = pair[: len(arrays)], pair[len(arrays) :]
     _enter_rows(walk, firsts, arrays)
-    begun = _bound(walk, firsts)
+    begun = walk.carried_keys(firsts)
     often = Often.of(primitive.length, walk.ledger.facts)
     loop = KeyLoop(walk, firsts, begun, often, equation.outputs)
     grouped = _Grouped(walk, primitive.combine, firsts, seconds)
@@ -408,7 +408,7 @@ def total(walk: KeyWalk, primitive: MapReduce, equation: Equation) -> None:
     else:
         _enter_new(walk, state)
     often = Often.of(primitive.length, walk.ledger.facts)
-    loop = KeyLoop(walk, state, _bound(walk, state), often)
+    loop = KeyLoop(walk, state, walk.carried_keys(state), often)
     grouped = _Grouped(walk, primitive.combine, state, values)
     for turn in loop.turns():
         walk.enter(held, by_body)
@@ -448,11 +448,6 @@ class _Grouped:
         else:
             _bind(self._walk, self._seconds, self._found)
         self._found = self._walk.block(self._combine)
-
-
-def _bound(walk: KeyWalk, params: Sequence[Var]) -> Places:
-    """Return the keys that parameters are bound to."""
-    return [walk.place(var) if var.type.dtype is KEY else None for var in params]
 
 
 def _enter_carry(walk: KeyWalk, loop: KeyLoop, params: Sequence[Var]) -> None:

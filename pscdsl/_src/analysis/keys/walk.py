@@ -507,7 +507,7 @@ class KeyWalk:
         state = dict(body.params())[carry]
         stacked = [var for group in outputs if group is not carry for var in outputs[group]]
         loop = KeyLoop(
-            self, state, self._carried_keys(operands[carry]), self._count_runs(layout), stacked
+            self, state, self.carried_keys(operands[carry]), self._count_runs(layout), stacked
         )
         for turn in loop.turns():
             loop.enter_carry(operands[carry], body.block, turn)
@@ -538,7 +538,7 @@ class KeyWalk:
             return Often(never=True, several=True)
         return Often.of(times, self.ledger.facts, bool(decisions))
 
-    def _carried_keys(self, carry: Sequence[Atom]) -> list[KeyPlace | None]:
+    def carried_keys(self, carry: Sequence[Atom]) -> list[KeyPlace | None]:
         """Return the keys that a loop carries at first."""
         return [self.place(value) if value.type.dtype is KEY else None for value in carry]
 

@@ -115,7 +115,7 @@ class RecordClass:
         """Describe the class for messages."""
         return f"the class `{self.title}`"
 
-    def _admit(self, name: str, member: Member) -> None:
+    def admit(self, name: str, member: Member) -> None:
         """Refuse a member that is written, in its own class or in this one."""
         member.admit()
         if self.guard is not None:
@@ -142,7 +142,7 @@ class RecordClass:
         """Return `Mode["FAST"]`; a Failure if there is no such member."""
         if isinstance(name, str) and (member := self.members.get(name)) is not None:
             if isinstance(member.value, Enum | EnumMember):
-                self._admit(name, member)
+                self.admit(name, member)
                 return member.value
         raise Failure(NoSuchItem(found=self.title, index=describe(name), reason="no such member"))
 
@@ -155,7 +155,7 @@ class RecordClass:
             value = member.value
             if not isinstance(value, Enum | EnumMember):
                 raise Failure(NotStatic(what=f"which members `{self.title}` has"))
-            self._admit(name, member)
+            self.admit(name, member)
             canonical = not isinstance(value, Enum) or any(value is each for each in type(value))
             if canonical and value.name == name:
                 found.append(value)
@@ -249,7 +249,7 @@ class RecordClass:
         member = self.members.get(name)
         if member is None:
             raise Failure(NoSuchAttribute(owner=f"class {self.title}", attribute=name))
-        self._admit(name, member)
+        self.admit(name, member)
         if member.kind == "class":
             return BoundMethod(f"{self.title}.{name}", self._own(member.value), self)
         return self._own(member.value) if member.kind == "method" else member.value
@@ -266,7 +266,7 @@ class RecordClass:
         member = self.members.get(name)
         if member is None or member.kind != "method":
             return None
-        self._admit(name, member)
+        self.admit(name, member)
         return BoundMethod(f"{self.title}.{name}", self._own(member.value), value)
 
     def attribute(self, here: Builder, value: RecordValue, name: str) -> AnyValue:
@@ -277,7 +277,7 @@ class RecordClass:
             return method
         member = self.members.get(name)
         if member is not None:
-            self._admit(name, member)
+            self.admit(name, member)
             if member.kind == "unread":
                 what = f"the method `{name}` of `{self.title}`, with these decorators,"
                 raise Failure(Unsupported(what=what, rewrite="a plain method"))

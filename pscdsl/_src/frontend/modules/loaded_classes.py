@@ -22,7 +22,6 @@ from pscdsl._src.frontend.classes import (
     OF_CLASSES,
     OF_RECORDS,
     REBUILDING,
-    admitted,
     class_text,
 )
 from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session
@@ -568,7 +567,7 @@ def _all_members(loaded: LoadedClass, kind: str) -> dict[str, Member]:
         parent = loaded.abstract(base, base.__name__)
         for name, member in _members(LoadedClass(base, loaded.scope, loaded.abstract), kind):
             if isinstance(parent, RecordClass):
-                of_parent = functools.partial(admitted, parent, name, member)
+                of_parent = functools.partial(parent.admit, name, member)
                 member = dataclasses.replace(member, admit=of_parent)
             members[name] = member
     members.update(_members(loaded, kind))
