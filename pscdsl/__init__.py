@@ -15,7 +15,6 @@ from types import ModuleType
 if sys.version_info < (3, 11):  # noqa: UP036  # a copy of the folder, which pip did not install
     raise ImportError(f"pscdsl needs Python 3.11 or later; this is Python {sys.version.split()[0]}")
 
-from pscdsl._src.support.collection import rare_collection
 from pscdsl._src.support.versions import require_python
 
 require_python()
@@ -55,8 +54,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if home == __name__:
         return import_module(f"{__name__}.{name}")
-    with rare_collection():
-        value = getattr(import_module(home), name)
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

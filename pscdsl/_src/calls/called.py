@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from pscdsl._src.calls.errors import ArgumentError, CheckError
-from pscdsl._src.support.collection import rare_collection
 from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import shown
 from pscdsl._src.xla.device import default_device
@@ -185,9 +184,8 @@ class Called(Generic[P, R]):
 
     def _made_dispatcher(self) -> Any:
         require_modules()
-        with rare_collection():  # a kernel is read
-            convention = self._calling_convention()
-            made = self.dispatcher_for(self._specialise, convention.donated, convention.constants)
+        convention = self._calling_convention()
+        made = self.dispatcher_for(self._specialise, convention.donated, convention.constants)
         made.enter(functools.partial(self._entered, made))
         return made
 

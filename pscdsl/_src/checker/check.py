@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import sys
 import warnings
@@ -36,7 +37,6 @@ from pscdsl._src.frontend.text.display import split_cell
 from pscdsl._src.frontend.text.source import Source, shown_path
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function, walk
-from pscdsl._src.support.collection import rare_collection
 from pscdsl._src.transforms.simplify import require_compilable
 from pscdsl.typing.array_types import DictType
 from pscdsl.typing.codes.limits import (
@@ -132,14 +132,15 @@ def _unfinished(path: str, error: Exception) -> CheckResult:
 
 @contextmanager
 def deep_stack() -> Generator[None]:
-    """Make room for nested programs, and collect garbage rarely."""
-    limit = sys.getrecursionlimit()
+    """Make room for nested programs; rare garbage collection makes many small trees cheap."""
+    limit, often = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(max(limit, 12_000))
+    gc.set_threshold(200_000, 10, 10)
     try:
-        with rare_collection():
-            yield
+        yield
     finally:
         sys.setrecursionlimit(limit)
+        gc.set_threshold(*often)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from pscdsl._src.frontend.modules.rereading import (
     tell,
 )
 from pscdsl._src.kernels.executables import Executables
-from pscdsl._src.support.collection import rare_collection
 from pscdsl._src.support.effects import COMPILED, DEFAULT
 from pscdsl._src.support.notebooks import html_method
 from pscdsl._src.support.processes import require_modules
@@ -851,12 +850,11 @@ class Kernel(Called[P, R]):
             self._executables.take_over(key, bound.executable)
             self._watch_captures()
             return bound
-        with rare_collection():
-            left_out = self.left_out(args, kwargs)
-            specialisation = self._specialisation_of_call(args, kwargs, left_out)
-            specialisation = self._with_groups(specialisation, args, kwargs)
-            executable = self.executable(specialisation)
+        left_out = self.left_out(args, kwargs)
+        specialisation = self._specialisation_of_call(args, kwargs, left_out)
+        specialisation = self._with_groups(specialisation, args, kwargs)
         fills = specialisation.constants != left_out
+        executable = self.executable(specialisation)
         bound = self.bound_executable(specialisation, executable, fills=fills)
         if start is not None and not executable.has_effects:
             convention = super()._calling_convention()
