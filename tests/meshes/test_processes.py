@@ -31,7 +31,8 @@ _LAUNCHED = re.compile("^(PMI|OMPI|SLURM|MPI_|MASTER_|RANK$|WORLD_SIZE$|PSCDSL_D
 
 def environment(**more: str) -> dict[str, str]:
     known = {name: text for name, text in os.environ.items() if not _LAUNCHED.match(name)}
-    return {**known, "PYTHONPATH": os.getcwd(), **more}
+    paths = [os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**known, "PYTHONPATH": os.pathsep.join(paths), **more}
 
 
 def free_port() -> int:
@@ -297,6 +298,15 @@ def test_a_process_fails(mode: str, fault: int, tmp_path: Path) -> None:
     other = ended[1 - fault]
     assert other.code in (1, 70)
     assert re.search(rf"process {fault} .*has failed with KeyError: 'no such", other.err), other.err
+
+
+def test_a_job_goes_on_from_its_checkpoint_on_another_mesh(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors", reason="checkpoints are files of safetensors")
+    assert "process 1" in Processes("resumes", tmp_path).ended()[0].err
+    more = {"PSCDSL_DEVICES": "2"}
+    for ended in Processes("resumes", tmp_path, environments={0: more, 1: more}).ended():
+        assert (ended.code, ended.err) == (0, "")
+        assert "from step 2" in ended.out
 
 
 def test_a_process_finishes_before_the_others(tmp_path: Path) -> None:
