@@ -655,10 +655,9 @@ class Signature:
         types = _Placing(choice)
         return tuple(
             [
-                leaf.placement
+                leaf.placement if isinstance(leaf, _PlacedType) else Placement.whole(leaf.rank)
                 for parameter in self.parameters
                 for leaf in leaves(types.type_of(parameter.spec, parameter.name))
-                if isinstance(leaf, _PlacedType)
             ]
         )
 

@@ -59,6 +59,12 @@ def recurrent(w: f32["h h"], xs: f32["t n@data h"]) -> f32["n@data h"]:
 
 
 @psc.kernel
+def noisy(key: psc.Key, x: f32["n@data d"]) -> tuple[psc.Key, f32["n@data d"]]:
+    first, second = psc.random.split(key)
+    return first, x + psc.random.normal(second, x.shape, np.float32)
+
+
+@psc.kernel
 def moved(x: f32["n@data d@model"]) -> f32["n@model d@data"]:
     return psc.place(2 * x, "n@model d@data")
 """
@@ -92,6 +98,7 @@ cases = {
     "extremes": (extremes, (x,)),
     "recurrent": (recurrent, (f(4, 4), f(5, 16, 4))),
     "moved": (moved, (f(16, 8),)),
+    "noisy": (noisy, (psc.random.key(3), f(16, 8))),
 }
 meshes = [{"data": 4}, {"model": 2}, {"data": 2, "model": 2}, {"data": 2, "model": 4}, {"other": 2}]
 
@@ -124,7 +131,7 @@ print(json.dumps(errors))
 """
     )
     assert isinstance(found, dict)
-    assert len(found) == 20
+    assert len(found) == 25
     assert max(found.values()) <= 2e-6, found
 
 
@@ -191,7 +198,7 @@ def test_predicted_bytes_are_those_of_the_compiled_program() -> None:
     found = _run(
         CALLS
         + r"""
-from pscdsl._src.analysis.collectives import sent
+from pscdsl._src.analysis.cost import cost
 from pscdsl._src.kernels.mesh_calls import on_mesh
 from pscdsl.typing.dims import evaluate
 from pscdsl.typing.signatures import Choice
@@ -223,7 +230,7 @@ for name in ("step", "moved"):
         placed = on_mesh(kernel._current, Choice(), tuple(axes))
         sizes = dict(n=32, d=6, h=16, k=4) if name == "step" else dict(n=16, d=8)
         own = placed.sizes(sizes, axes)
-        predicted = sum(evaluate(size, own) for size in sent(placed).values())
+        predicted = sum(evaluate(size, own) for _, size in cost(placed.function).sent)
         text = "".join(each.to_string() for each in executable.loaded.hlo_modules())
         pairs[f"{name} on {axes}"] = predicted, counted(text)
 print(json.dumps(pairs))

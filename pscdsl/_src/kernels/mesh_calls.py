@@ -11,6 +11,7 @@ from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import admit
 from pscdsl._src.ir.program import Function
 from pscdsl._src.kernels.mesh_programs import module_on, on_mesh, sizes_on
+from pscdsl._src.primitives.shaping import stored
 from pscdsl._src.support.effects import COMPILED
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.targets.cpu.loops import loop_bytes
@@ -19,7 +20,8 @@ from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.mesh import Mesh, current_mesh
 from pscdsl._src.xla.mesh_executable import MeshExecutable, mesh_executable
-from pscdsl.typing.array_types import leaves, paths
+from pscdsl.typing.array_types import ArrayType, leaves, paths
+from pscdsl.typing.placements import Placement
 from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
@@ -84,12 +86,21 @@ def _compiled(
     executable = mesh_executable(
         module,
         mesh,
-        placed.arguments,
-        placed.results,
+        _stored(placed.arguments, placed.function.body.in_types),
+        _stored(placed.results, placed.function.body.out_types),
         loop_bytes=loop_bytes(placed.function, own) if on_cpu else None,
         names=names,
+        title=program.name,
     )
     return executable, tree
+
+
+def _stored(placements: Sequence[Placement], types: Sequence[ArrayType]) -> list[Placement]:
+    """Return the placements of arrays as they are stored: keys have a last axis of two words."""
+    return [
+        Placement((*each.axes, *[()] * len(stored(type_))))
+        for each, type_ in zip(placements, types, strict=True)
+    ]
 
 
 def _donated(program: Function, placed: Partitioned, names: Sequence[str]) -> list[int]:
