@@ -42,7 +42,7 @@ from pscdsl.typing.codes.placements import (
     NotPartitioned,
     UnequalPieces,
 )
-from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.facts import Fact
 from pscdsl.typing.placements import Placement
@@ -179,6 +179,9 @@ class Partition:
         """Return the whole program, its results as they are wanted."""
         given = [placement.axes for placement in arguments]
         found: list[Axes] = []
+        made_at: dict[Atom, Span] = {
+            var: each.span for each in function.body.equations for var in each.outputs
+        }
 
         def build(here: Builder, params: list[Value]) -> list[Value]:
             operands = [Placed(x, axes) for x, axes in zip(params, given, strict=True)]
@@ -187,6 +190,7 @@ class Partition:
                 zip(placed, function.body.results, results, strict=True)
             ):
                 axes = each.axes if wanted is None else wanted.axes
+                here.program.span = made_at.get(atom, function.span)
                 placed[n] = self.finished(here, self.moved(here, each, atom.type, axes))
             found.extend([each.axes for each in placed])
             return [each.value for each in placed]
