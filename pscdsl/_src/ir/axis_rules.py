@@ -66,7 +66,11 @@ def kept_factors(rank: int, axes: Sequence[int]) -> Factors:
 
 
 def matched(old: Sequence[object], new: Sequence[object]) -> tuple[Factors, Factors]:
-    """Return the factors of a reshape: equal axes at the two ends of the shapes."""
+    """Return the factors of a reshape: equal axes at both ends, and the first ones between them.
+
+    The elements between are in the same order, so that parts along the first axis are parts along
+    the first axis of the result, where that has such parts.
+    """
     first: list[int | None] = [None] * len(old)
     second: list[int | None] = [None] * len(new)
     numbers = count()
@@ -79,6 +83,8 @@ def matched(old: Sequence[object], new: Sequence[object]) -> tuple[Factors, Fact
     while back <= left and old[-back] == new[-back]:
         first[-back] = second[-back] = next(numbers)
         back += 1
+    if shared + back <= min(len(old), len(new)):
+        first[shared] = second[shared] = next(numbers)
     return tuple(first), tuple(second)
 
 

@@ -157,12 +157,18 @@ class Partition:
         pairs = zip(whole.shape, axes, strict=True)
         return whole.with_shape(tuple([self._piece(size, along) for size, along in pairs]))
 
+    def has_pieces(self, size: Size, along: tuple[str, ...]) -> bool:
+        """Return whether an axis of a size has equal pieces along axes of the mesh."""
+        return _divided(size, along, self._pieces(along)) is not None
+
+    def _pieces(self, along: tuple[str, ...]) -> dict[str, str]:
+        return {name: piece for piece, (name, axes) in self._cut.items() if axes == along}
+
     def _piece(self, size: Size, along: tuple[str, ...]) -> Size:
         """Return the length of a piece of an axis."""
         if not along:
             return size
-        pieces = {name: piece for piece, (name, axes) in self._cut.items() if axes == along}
-        found = _divided(size, along, pieces)
+        found = _divided(size, along, self._pieces(along))
         if found is None:
             count = pieces_along(along)
             raise Failure(UnequalPieces(size=str(size), along="@".join(along), pieces=count))
@@ -265,11 +271,15 @@ class Partition:
         rule = primitive.axis_rule(given, made) or _needs_whole(given, made)
         inputs, parts = self._kept_parts(here, rule, inputs)
         along = self._along(primitive, rule, inputs, given, parts)
+        for type_, factors in zip(made, rule.results, strict=True):
+            for size, factor in zip(type_.shape, factors, strict=True):
+                if factor in along and not self.has_pieces(size, along[factor]):
+                    del along[factor]
+        wanted = [_axes_of(factors, along) for factors in rule.results]
         operands = [
             self.moved(here, x, type_, _axes_of(factors, along)).value
             for x, type_, factors in zip(inputs, given, rule.operands, strict=True)
         ]
-        wanted = [_axes_of(factors, along) for factors in rule.results]
         types = tuple([self.local(t, axes) for t, axes in zip(made, wanted, strict=True)])
         own = primitive.resized(tuple([x.type for x in operands]), types)
         values = [
