@@ -31,14 +31,16 @@ class AxesDiffer(Diagnostic, code="PSC341"):
     primitive: str
     left: str
     right: str
+    wanted: str
+    """The placement of the second that fits the first."""
 
     def message(self) -> str:
         return f"{self.primitive}: {self.left} and {self.right} are cut along different mesh axes"
 
     def help(self) -> str:
         return (
-            "`psc.place(x, ...)` moves one of them; a placement without `@` puts it together on "
-            "every device"
+            f'`psc.place(y, "{self.wanted}")` moves the second to where the first is; a placement '
+            "without `@` puts it together on every device"
         )
 
 

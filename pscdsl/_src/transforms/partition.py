@@ -335,11 +335,14 @@ class Partition:
                 if known[: len(axes)] == axes:
                     continue
                 if known and axes[: len(known)] != known:
+                    own = zip(rule.operands[n], inputs[n].axes, strict=True)
+                    wanted = tuple([known if f == factor else each for f, each in own])
                     raise Failure(
                         AxesDiffer(
                             primitive=primitive.label,
                             left=self._shown(order, inputs, types, rule, factor, known),
                             right=placed_text(types[n], inputs[n].axes),
+                            wanted=placed_words(types[n], wanted),
                         )
                     )
                 new = axes[len(known) :]
@@ -730,8 +733,13 @@ def _needs_whole(given: Sequence[ArrayType], made: Sequence[ArrayType]) -> AxisR
 
 def placed_text(whole: ArrayType, axes: Axes) -> str:
     """Return a type with its placement: `f32[n@data d]`."""
-    words = ["@".join([str(size), *along]) for size, along in zip(whole.shape, axes, strict=True)]
-    return f"{whole.dtype.name}[{' '.join(words)}]"
+    return f"{whole.dtype.name}[{placed_words(whole, axes)}]"
+
+
+def placed_words(whole: ArrayType, axes: Axes) -> str:
+    """Return a shape with its placement: `n@data d`."""
+    pairs = zip(whole.shape, axes, strict=True)
+    return " ".join(["@".join([str(size), *along]) for size, along in pairs])
 
 
 def _cut_names(
