@@ -100,3 +100,94 @@ def test_the_optimised_program_and_its_code_are_printed(model: Path) -> None:
     given = ["hlo", "model.py:dense", "--dims", "n=4,d=3,k=2", "--target", "a100"]
     assert "HloModule" in pscdsl(model.parent, *given, "--optimized").stdout
     assert ".target sm_80" in pscdsl(model.parent, *given, "--ptx").stdout
+
+
+MESH = """\
+import numpy as np
+import pscdsl as psc
+from pscdsl import f32
+
+
+@psc.kernel
+def product(x: f32["n@data d"], w: f32["d h@model"], v: f32["h@model k"]) -> f32["n@data k"]:
+    return np.tanh(x @ w) @ v
+
+
+@psc.kernel
+def total(x: f32["n@data d"]) -> f32["d"]:
+    return np.sum(x, axis=0)
+
+
+@psc.kernel
+def moved(x: f32["n@data d"]) -> f32["n d@data"]:
+    return psc.place(2 * x, "n d@data")
+
+
+@psc.kernel
+def alone(x: f32["n d"]) -> f32["n d"]:
+    return x + x
+"""
+
+
+@pytest.fixture
+def meshes(tmp_path: Path) -> Path:
+    path = tmp_path / "meshes.py"
+    path.write_text(MESH)
+    return path
+
+
+SIZES = ["--dims", "n=64,d=8,h=16,k=4", "--mesh", "data=4,model=2"]
+
+
+def test_stablehlo_of_a_device_of_a_mesh_needs_no_devices(meshes: Path) -> None:
+    done = pscdsl(meshes.parent, "hlo", "meshes.py:product", *SIZES)
+    assert done.returncode == 0, done.stderr
+    assert "mhlo.num_replicas = 8" in done.stdout
+    assert "[0, 1], [2, 3], [4, 5], [6, 7]" in done.stdout
+    assert "tensor<16x8xf32>" in done.stdout
+    done = pscdsl(meshes.parent, "hlo", "meshes.py:product", *SIZES, "--target", "h100")
+    assert "mhlo.num_replicas = 8" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["hlo", "meshes.py:alone", "--dims", "n=8,d=8", "--mesh", "data=2"], "names no mesh axis"),
+        (["hlo", "meshes.py:total", "--dims", "n=9,d=8", "--mesh", "data=2"], "n = 9"),
+        (["hlo", "meshes.py:total", "--dims", "n=9,d=8", "--mesh", "data=0"], "a positive integer"),
+        (
+            ["hlo", "meshes.py:total", "--dims", "n=8,d=8", "--mesh", "data=2", "--optimized"],
+            "Mesh(data=2) needs 2 devices, and there is 1 of platform cpu",
+        ),
+        (["compile", "meshes.py", *SIZES], "--mesh goes with --target"),
+    ],
+)
+def test_meshes_that_do_not_fit(meshes: Path, arguments: list[str], message: str) -> None:
+    done = pscdsl(meshes.parent, *arguments)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+
+
+def test_the_optimised_program_for_a_mesh_of_this_machine(
+    meshes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PSCDSL_DEVICES", "8")
+    done = pscdsl(meshes.parent, "hlo", "meshes.py:product", *SIZES, "--optimized")
+    assert done.returncode == 0, done.stderr
+    assert "replica_count=8" in done.stdout
+    assert done.stdout.count(" all-reduce(") == 1
+
+
+@pytest.mark.skipif(not is_installed(), reason="the plugin is not installed")
+def test_what_gpus_send_each_other_is_predicted(meshes: Path) -> None:
+    given = ["--target", "h100", "--dims", "n=64,d=8"]
+    done = pscdsl(meshes.parent, "compile", "meshes.py:product", *SIZES, "--target", "h100")
+    assert "sent[model] 256 bytes: all-reduce 1x of 256 bytes" in done.stdout, done.stderr
+    done = pscdsl(meshes.parent, "compile", "meshes.py:total", *given, "--mesh", "data=64")
+    assert "sent[data] 32 bytes: all-reduce 1x of 32 bytes" in done.stdout, done.stderr
+    done = pscdsl(meshes.parent, "compile", "meshes.py:moved", *given, "--mesh", "data=4")
+    assert "sent[data] 512 bytes: all-to-all 1x of 512 bytes" in done.stdout, done.stderr
+    done = pscdsl(
+        meshes.parent, "hlo", "meshes.py:total", *given, "--mesh", "data=8", "--optimized"
+    )
+    assert "replica_count=8" in done.stdout

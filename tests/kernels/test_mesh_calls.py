@@ -86,7 +86,7 @@ def _run(code: str) -> object:
 
 
 CALLS = """
-import json, re
+import json
 
 r = np.random.default_rng(0)
 f = lambda *s: r.normal(size=s).astype("f4")
@@ -197,42 +197,13 @@ print(json.dumps(errors))
 def test_predicted_bytes_are_those_of_the_compiled_program() -> None:
     found = _run(
         CALLS
-        + r"""
-from pscdsl._src.analysis.cost import cost
-from pscdsl._src.kernels.mesh_calls import on_mesh
-from pscdsl.typing.dims import evaluate
-from pscdsl.typing.signatures import Choice
-
-OPERATION = re.compile(
-    r"= (\(.*?\)|\S+) (all-reduce|all-gather|reduce-scatter|all-to-all)(?:-start)?\("
-)
-SHAPE = re.compile(r"([a-z]+)(\d+)\[([\d,]*)\]")
-
-
-def counted(text):
-    total = 0
-    for result, _ in OPERATION.findall(text):
-        for _, bits, shape in SHAPE.findall(result):
-            sizes = [int(size) for size in shape.split(",") if size]
-            total += int(np.prod(sizes, dtype=int)) * int(bits) // 8
-    return total
-
-
+        + """
 pairs = {}
-for name in ("step", "moved"):
-    kernel, args = cases[name]
+for name, sizes in (("step", dict(n=32, d=6, h=16, k=4)), ("moved", dict(n=16, d=8))):
     for axes in ({"data": 4}, {"data": 2, "model": 2}, {"data": 2, "model": 4}, {"model": 8}):
-        with psc.Mesh(**axes):
-            kernel(*args)
-            (executable, _), *_ = [
-                made for key, made in kernel.dispatcher._made.items() if key[0].axes == axes
-            ]
-        placed = on_mesh(kernel._current, Choice(), tuple(axes))
-        sizes = dict(n=32, d=6, h=16, k=4) if name == "step" else dict(n=16, d=8)
-        own = placed.sizes(sizes, axes)
-        predicted = sum(evaluate(size, own) for _, size in cost(placed.function).sent)
-        text = "".join(each.to_string() for each in executable.loaded.hlo_modules())
-        pairs[f"{name} on {axes}"] = predicted, counted(text)
+        placed = cases[name][0].lower(**sizes).on_mesh(**axes)
+        received = placed.compile().collectives.values()
+        pairs[f"{name} on {axes}"] = sum(placed.sent.values()), sum(n for _, n in received)
 print(json.dumps(pairs))
 """
     )

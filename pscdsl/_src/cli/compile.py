@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         from pscdsl._src.cli import compile_for_gpu  # whose plugin may not be installed
 
         return compile_for_gpu.run(arguments)
+    if arguments.mesh:
+        raise Unusable("--mesh goes with --target: a call on a mesh compiles for it, and keeps it")
     if arguments.output:
         os.environ[store.FOLDER_VARIABLE] = admitted(arguments.output, [os.getcwd()])
     if store.cache_folder() is None:

@@ -10,8 +10,9 @@ from typing import Any
 from pscdsl._src.calls.errors import ArgumentError, CheckError
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.cli.compile import alternatives, variants
-from pscdsl._src.cli.kernel_arguments import chosen
+from pscdsl._src.cli.kernel_arguments import chosen, dims
 from pscdsl._src.kernels.kernel import Kernel
+from pscdsl._src.kernels.lowered_on_mesh import LoweredOnMesh
 from pscdsl._src.support.paths import admitted
 from pscdsl._src.targets.gpu.ahead import CompiledAhead
 from pscdsl._src.xla.device import UnsupportedDeviceError
@@ -24,15 +25,19 @@ def run(arguments: argparse.Namespace) -> int:
     With --output, the optimised program and the code of its functions are written to files.
     """
     folder = Path(admitted(arguments.output, [os.getcwd()])) if arguments.output else None
-    sizes = alternatives(arguments.dims)
+    sizes, mesh = alternatives(arguments.dims), dims(arguments.mesh, "mesh")
     compiled = errors = 0
     for kernel in chosen(arguments):
         try:
             for each in variants(kernel, sizes):
-                made = kernel.lower(**each).compile_for(arguments.gpu)
-                say(f"{_title(kernel, each)}: {_summary(made)}")
+                lowered = kernel.lower(**each)
+                placed = lowered.on_mesh(**mesh) if mesh else None
+                made = (placed or lowered).compile_for(arguments.gpu)
+                say(f"{_title(kernel, each | mesh)}: {_summary(made)}")
+                if placed is not None:
+                    say(f"  {_exchange(placed, made)}")
                 if folder is not None:
-                    _write(made, folder, kernel, each)
+                    _write(made, folder, kernel, each | mesh)
                 compiled += 1
         except CheckError as findings:
             say(findings, error=True)
@@ -67,6 +72,15 @@ def _summary(made: CompiledAhead) -> str:
         f"{made.memory['temporaries']:,} B of temporaries",
     ]
     return ", ".join([*parts, *([f"calls {called}"] if called else [])])
+
+
+def _exchange(placed: LoweredOnMesh, made: CompiledAhead) -> str:
+    """Describe what devices send each other, by the cost and in the compiled program."""
+    predicted = [f"sent[{axes}] {size:,} bytes" for axes, size in placed.sent.items()]
+    found = [
+        f"{kind} {times}x of {size:,} bytes" for kind, (times, size) in made.collectives.items()
+    ]
+    return f"{', '.join(predicted) or 'nothing is sent'}: {', '.join(found) or 'no collective'}"
 
 
 def _write(

@@ -233,6 +233,7 @@ def _hlo(parser: argparse.ArgumentParser) -> None:
     _add_dims(parser)
     parser.add_argument("--optimized", action="store_true", help="print what XLA compiles")
     _add_gpu(parser, "for a model of GPU, in place of this machine")
+    _add_mesh(parser)
     parser.add_argument(
         "--ptx", action="store_true", help="with --target: print the code of its functions"
     )
@@ -305,6 +306,7 @@ def _compile(parser: argparse.ArgumentParser) -> None:
         "compile for a model of GPU, which need not be here, and print its memory and the routines "
         "that it calls; --output FOLDER gets the optimised programs and their code",
     )
+    _add_mesh(parser)
     _add_derivatives(parser)
 
 

@@ -24,6 +24,7 @@ from pscdsl.typing.signatures import Choice
 if TYPE_CHECKING:
     from pscdsl._src.frontend.modules.traces import Trace
     from pscdsl._src.kernels.captured_state import Watch
+    from pscdsl._src.kernels.lowered_on_mesh import LoweredOnMesh
     from pscdsl._src.targets.gpu.ahead import CompiledAhead
     from pscdsl._src.targets.gpu.described import Gpu
     from pscdsl._src.xla.dispatch import BoundExecutable
@@ -79,11 +80,36 @@ class Lowered:
             ValueError: There is no such target.
         """
         from pscdsl._src.kernels.emission import text  # not all that is lowered is emitted
+        from pscdsl._src.targets.gpu.described import gpu_named
 
-        return text(self.specialisation if target is None else self._for(_gpu(target)))
+        return text(self.specialisation if target is None else self._for(gpu_named(target)))
 
     def _for(self, gpu: Gpu) -> Specialisation:
         return replace(self.specialisation, device=Device(gpu.platform))
+
+    def on_mesh(self, **axes: int) -> LoweredOnMesh:
+        """Return the program of each device of a mesh with these axes, which need not be here.
+
+        It has the methods `text`, `compile` and `compile_for`, and `sent`, the bytes that a device
+        gets from others in a call.
+
+        Args:
+            axes: The sizes of the mesh's axes.
+
+        Raises:
+            ArgumentError: The signature names no mesh axis, or an axis has no equal pieces.
+            CheckError: Pieces do not meet.
+
+        Examples:
+            >>> @psc.kernel
+            ... def means(x: f32["n@data d"]) -> f32["d"]:
+            ...     return np.mean(x, axis=0)
+            >>> means.lower(n=32, d=4).on_mesh(data=8).sent
+            {'data': 16}
+        """
+        from pscdsl._src.kernels.lowered_on_mesh import LoweredOnMesh  # few kernels name axes
+
+        return LoweredOnMesh(self, axes)
 
     def compile(self) -> Compiled:
         """Return the compiled kernel."""
@@ -113,19 +139,12 @@ class Lowered:
         """
         from pscdsl._src.kernels.emission import emitted
         from pscdsl._src.targets.gpu.ahead import compile_ahead
+        from pscdsl._src.targets.gpu.described import gpu_named
 
-        gpu = _gpu(target)
+        gpu = gpu_named(target)
         known = self._for(gpu)
         module = emitted(known.program, known.sizes, known.donate, device=known.device)
         return compile_ahead(module, gpu)
-
-
-def _gpu(name: str) -> Gpu:
-    from pscdsl._src.targets.gpu.described import GPUS
-
-    if name not in GPUS:
-        raise ValueError(f"there is no target `{name}`: {', '.join(GPUS)}")
-    return GPUS[name]
 
 
 def _lowered(

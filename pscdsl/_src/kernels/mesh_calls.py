@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.calls import boundary
 from pscdsl._src.calls.called import admit
-from pscdsl._src.ir.program import Function
-from pscdsl._src.kernels.mesh_programs import module_on, on_mesh, sizes_on
+from pscdsl._src.kernels.mesh_programs import device_program
 from pscdsl._src.primitives.shaping import stored
 from pscdsl._src.support.effects import COMPILED
 from pscdsl._src.support.tracebacks import public
 from pscdsl._src.targets.cpu.loops import loop_bytes
-from pscdsl._src.transforms.partition import Partitioned
 from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.mesh import Mesh, current_mesh
 from pscdsl._src.xla.mesh_executable import MeshExecutable, mesh_executable
-from pscdsl.typing.array_types import ArrayType, leaves, paths
+from pscdsl.typing.array_types import ArrayType, paths
 from pscdsl.typing.placements import Placement
 from pscdsl.typing.signatures import Choice
 
@@ -61,34 +58,31 @@ class MeshCalls:
         with self._lock:
             known = self._made.get(key)
             if known is None:
-                known = self._made[key] = _compiled(self._reading, choice, sizes, mesh)
+                known = self._made[key] = compiled(self._reading, choice, sizes, mesh)
                 self._compiled()
         executable, tree = known
         return boundary.result(tree, iter(executable.run(given)))
 
 
-def _compiled(
+def compiled(
     reading: Reading, choice: Choice, sizes: Mapping[str, int], mesh: Mesh
 ) -> tuple[MeshExecutable, Any]:
     """Return the program on a mesh for arguments of these sizes, and the tree of its result."""
     program = reading.instance(choice)
     admit(program.name, program.dims, program.facts, sizes)
-    placed = on_mesh(reading, choice, tuple(mesh.axes))
-    own = sizes_on(placed, sizes, mesh.axes)
-    device = Device(mesh.devices[0].platform)
-    donate = _donated(program, placed, reading.donated_names())
-    module = module_on(placed, own, device, donate)
+    made = device_program(reading, choice, sizes, mesh.axes)
+    placed, device = made.placed, Device(mesh.devices[0].platform)
     tree = program.result
     assert tree is not None
     boundary.register_result(tree, register_class)
     names = [path for name, each in program.parameters for path, _ in paths(each, name)]
     on_cpu = device.platform == "cpu"
     executable = mesh_executable(
-        module,
+        made.module(device),
         mesh,
         _stored(placed.arguments, placed.function.body.in_types),
         _stored(placed.results, placed.function.body.out_types),
-        loop_bytes=loop_bytes(placed.function, own) if on_cpu else None,
+        loop_bytes=loop_bytes(placed.function, made.sizes) if on_cpu else None,
         names=names,
         title=program.name,
     )
@@ -101,17 +95,3 @@ def _stored(placements: Sequence[Placement], types: Sequence[ArrayType]) -> list
         Placement((*each.axes, *[()] * len(stored(type_))))
         for each, type_ in zip(placements, types, strict=True)
     ]
-
-
-def _donated(program: Function, placed: Partitioned, names: Sequence[str]) -> list[int]:
-    """Return the indices of the arguments that give their memory to results of their placement."""
-    body = placed.function.body
-    free = Counter(zip(body.out_types, placed.results, strict=True))
-    owners = [name for name, tree in program.parameters for _ in leaves(tree)]
-    found: list[int] = []
-    arguments = zip(owners, body.in_types, placed.arguments, strict=True)
-    for at, (name, type_, placement) in enumerate(arguments):
-        if name in names and free[type_, placement] > 0:
-            free[type_, placement] -= 1
-            found.append(at)
-    return found

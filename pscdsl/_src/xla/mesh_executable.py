@@ -23,19 +23,24 @@ from pscdsl._src.xla import disk, exactness, lapack
 from pscdsl._src.xla.compilation import foreign, signature, targets
 from pscdsl._src.xla.device import JOB, Device
 from pscdsl._src.xla.emit import context as c
+from pscdsl._src.xla.emit.replicas import for_replicas
+from pscdsl._src.xla.exchanged import Exchanged, exchanged
 from pscdsl._src.xla.executable_store import without_places
 from pscdsl._src.xla.mesh import Mesh, PlacementError
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval
 from pscdsl._src.xla.runtime.devices import to_numpy
-from pscdsl._src.xla.runtime.executable import CompilationFailed, Executable, compile_options
+from pscdsl._src.xla.runtime.executable import (
+    CompilationFailed,
+    Executable,
+    compile_options,
+    set_replicas,
+)
 from pscdsl._src.xla.runtime.pieces import LiveMesh, MeshSharding, is_gone
 from pscdsl._src.xla.runtime.settings import LOOP_BYTES, calls_wait
 from pscdsl.typing.placements import Placement
 
 log: Final = logging.getLogger("pscdsl.compile")
-_REPLICAS: Final = "mhlo.num_replicas"
-_PARTITIONS: Final = "mhlo.num_partitions"
 
 
 class MeshExecutable(Executable):
@@ -75,6 +80,11 @@ class MeshExecutable(Executable):
         self.donated = tuple(donated)
         """The indices of the arguments whose memory the results take."""
         self._handlers = [boot.result_handler(aval, sharding) for aval, sharding in outputs]
+
+    @property
+    def collectives(self) -> Mapping[str, Exchanged]:
+        """The collectives by kind, as `all-reduce`: how many, and the bytes of their results."""
+        return exchanged(self.text())
 
     @property
     def mesh(self) -> Mesh:
@@ -260,7 +270,7 @@ def mesh_executable(
         CompilationFailed: XLA does not compile the module.
         ValueError: The placements do not fit the module.
     """
-    module = _for_replicas(module, mesh.size)
+    module = for_replicas(module, mesh.size)
     live = mesh.live
     local_inputs, local_outputs = signature(module)
     inputs = _whole(live, local_inputs, arguments, "arguments")
@@ -299,21 +309,6 @@ def mesh_executable(
     return made
 
 
-def _for_replicas(module: Any, count: int) -> Any:
-    """Return a copy of a module that says for how many replicas it is."""
-    with c.context(), c.unknown():
-        if isinstance(module, str):
-            copy = c.mlir.Module.parse(module)
-        else:
-            copy = module.operation.clone().opview
-        attributes = copy.operation.attributes
-        for name, wanted in ((_REPLICAS, count), (_PARTITIONS, 1)):
-            if name in attributes and c.mlir.IntegerAttr(attributes[name]).value != wanted:
-                raise ValueError(f"the module has {name} = {attributes[name]}, not {wanted}")
-            attributes[name] = c.parsed(f"{wanted} : i32")
-    return copy
-
-
 def _whole(
     live: LiveMesh, local: Sequence[Aval], placements: Sequence[Placement], what: str
 ) -> list[tuple[Aval, MeshSharding]]:
@@ -334,10 +329,7 @@ def _mesh_options(
     live: LiveMesh, loop_bytes: int | None, options: Mapping[str, Any], device: Device
 ) -> Any:
     chosen = compile_options(loop_bytes, options, device)
-    ids = np.array([[each.id] for each in live.handles], np.int32)
-    for each in (chosen, chosen.executable_build_options):
-        each.num_replicas, each.num_partitions = live.mesh.size, 1
-        each.device_assignment = boot.xla.DeviceAssignment.create(ids)
+    set_replicas(chosen, [each.id for each in live.handles])
     return chosen
 
 
@@ -346,9 +338,7 @@ def _key(module: Any, live: LiveMesh, chosen: Any, device: Device) -> str | None
     if foreign(targets(module)):
         return None
     anywhere = boot.xla.CompileOptions.ParseFromString(chosen.SerializeAsString())
-    ids = np.arange(live.mesh.size, dtype=np.int32)[:, None]
-    for each in (anywhere, anywhere.executable_build_options):
-        each.device_assignment = boot.xla.DeviceAssignment.create(ids)
+    set_replicas(anywhere, range(live.mesh.size))
     processes = [each.process_index for each in live.handles]
     return disk.digest(
         "mesh",

@@ -19,8 +19,9 @@ from typing import Any, Final
 from pscdsl._src.targets.gpu.described import Gpu
 from pscdsl._src.targets.gpu.module_options import compiled_by
 from pscdsl._src.xla.device import UnsupportedDeviceError
+from pscdsl._src.xla.exchanged import Exchanged, exchanged
 from pscdsl._src.xla.runtime import boot, plugins
-from pscdsl._src.xla.runtime.executable import CompilationFailed, memory_of, text_of
+from pscdsl._src.xla.runtime.executable import CompilationFailed, memory_of, set_replicas, text_of
 
 _CALLED: Final = re.compile(r'custom_call_target="([^"]+)"')
 
@@ -49,25 +50,35 @@ class CompiledAhead:
         """The routines of libraries that it calls, and how many times: `cusolver_getrf_ffi`."""
         return dict(Counter(_CALLED.findall(self.text)))
 
+    @property
+    def collectives(self) -> Mapping[str, Exchanged]:
+        """The collectives by kind, as `all-reduce`: how many, and the bytes of their results."""
+        return exchanged(self.text)
+
+
+_GPUS_A_HOST: Final = 8
+
 
 @cache
-def _device(gpu: Gpu) -> Any:
-    """Return a device to compile programs for, which runs none."""
+def _devices(gpu: Gpu, count: int) -> list[Any]:
+    """Return devices to compile programs for, which run none: of hosts with 8 of them each."""
     interface = plugins.load("cuda")
     if interface is None:
         raise UnsupportedDeviceError(
             "another library loaded the CUDA plugin in this process: compile ahead in a process "
             "of its own, or before that library starts"
         )
+    hosts = -(-count // _GPUS_A_HOST)
     topology = boot.xla.make_c_api_device_topology(
-        interface, "", target_config=gpu.config, topology="1x1x1"
+        interface, "", target_config=gpu.config, topology=f"1x{hosts}x{min(count, _GPUS_A_HOST)}"
     )
-    return topology._make_compile_only_devices()[0]
+    made: list[Any] = topology._make_compile_only_devices()
+    return made[:count]
 
 
-def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
-    """Compile a module for a model of GPU; raise `Refused` if XLA does not compile it."""
-    device = _device(gpu)
+def compile_ahead(module: Any, gpu: Gpu, count: int = 1) -> CompiledAhead:
+    """Compile a module for so many GPUs of a model; `CompilationFailed` if XLA refuses it."""
+    devices = _devices(gpu, count)
     with TemporaryDirectory(prefix="pscdsl-") as folder:
         dumps = {"xla_dump_to": folder, "xla_dump_emitter_re": ".*"}
 
@@ -76,8 +87,9 @@ def compile_ahead(module: Any, gpu: Gpu) -> CompiledAhead:
             for path in Path(folder).iterdir():
                 path.unlink()
             options = boot.xla.CompileOptions()
+            set_replicas(options, [each.id for each in devices])
             options.env_option_overrides = [*chosen.items(), *dumps.items()]
-            return device.client.compile(module, boot.jax.DeviceList((device,)), options)
+            return devices[0].client.compile(module, boot.jax.DeviceList(tuple(devices)), options)
 
         started = perf_counter()
         try:

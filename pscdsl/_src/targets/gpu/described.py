@@ -127,3 +127,10 @@ GPUS: Final = {
     )
 }
 """The models by name."""
+
+
+def gpu_named(name: str) -> Gpu:
+    """Return a model; a ValueError if there is no such one."""
+    if name not in GPUS:
+        raise ValueError(f"there is no target `{name}`: {', '.join(GPUS)}")
+    return GPUS[name]

@@ -275,6 +275,14 @@ def _assign_device(options: Any, device: Device) -> Any:
     return options
 
 
+def set_replicas(options: Any, ids: Sequence[int]) -> None:
+    """Let compile options be for a program that each of some devices runs."""
+    assignment = boot.xla.DeviceAssignment.create(np.array(ids, np.int32)[:, None])
+    for each in (options, options.executable_build_options):
+        each.num_replicas, each.num_partitions = len(ids), 1
+        each.device_assignment = assignment
+
+
 # Note [Backend extra options]
 # Some options of the CPU backend live in a string map that jaxlib's Python classes do not show:
 # CompileOptions.executable_build_options (3) .debug_options (3) .xla_backend_extra_options (500).

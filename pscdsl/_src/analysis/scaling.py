@@ -1,0 +1,181 @@
+"""The time of a program on the devices of a mesh, predicted by three numbers of a machine.
+
+A device computes at its peak speed, and then sends: nothing overlaps, and everything is sent over
+the slowest link. Devices send around a ring, so that a sum over R devices takes `2*(R-1)` steps and
+`2*(R-1)/R` times its bytes, and anything else half of that. Collectives that do not need each
+other's results take their steps together, as XLA combines them.
+
+Computing takes longer than at peak speed, so that the share of sending is rather less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+from pscdsl._src.analysis.cost import bytes_of
+from pscdsl._src.ir.program import Atom, Block, Equation
+from pscdsl._src.primitives.collectives import (
+    SENDING,
+    AllReduce,
+    Collective,
+    ReduceScatter,
+)
+from pscdsl._src.primitives.control import Call, Control, function_cost
+from pscdsl._src.transforms.partition import Partitioned
+from pscdsl.typing.dims import Size, evaluate
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Devices, and the links between them."""
+
+    name: str
+    flops: float
+    """The floating-point operations of a device in a second, at most."""
+    link: float
+    """The bytes that a device sends in a second."""
+    latency: float
+    """The seconds that a step of a ring takes in which nothing is sent."""
+    source: str = "as given"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: {self.flops / 1e12:g} TFLOP/s, {self.link / 1e9:g} GB/s, "
+            f"{self.latency * 1e6:g} us ({self.source})"
+        )
+
+
+_NCCL: Final = "a step of a ring between hosts in NCCL's own model"
+
+MACHINES: Final = {
+    each.name: each
+    for each in (
+        Machine(
+            "h100", 67e12, 50e9, 9.6e-6, f"data sheets: f32, a 400 Gb/s port for each GPU; {_NCCL}"
+        ),
+        Machine(
+            "a100",
+            19.5e12,
+            25e9,
+            9.6e-6,
+            f"data sheets: f32, a 200 Gb/s port for each GPU; {_NCCL}",
+        ),
+    )
+}
+"""The machines by name."""
+MOST: Final = 64
+"""The number of devices up to which scaling is predicted."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The seconds that a call takes on a mesh."""
+
+    computing: float
+    sending: float
+
+    @property
+    def seconds(self) -> float:
+        """The seconds of the whole."""
+        return self.computing + self.sending
+
+
+def predicted(
+    placed: Partitioned, whole: Mapping[str, int], mesh: Mapping[str, int], machine: Machine
+) -> Prediction:
+    """Return the time of a call on a mesh, with arrays of these sizes; a Failure if none fit."""
+    sizes = placed.sizes(whole, mesh)
+    flops = evaluate(function_cost(placed.function), sizes)
+    body = placed.function.body
+    sending = _volume(body, sizes) / machine.link + _steps(body, sizes) * machine.latency
+    return Prediction(flops / machine.flops, sending)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Weak scaling along an axis of a mesh: each device keeps as much to do."""
+
+    axis: str
+    times: Mapping[int, Prediction]
+    """By the size of the axis."""
+
+    @property
+    def slope(self) -> float:
+        """The slope of the logarithm of work a second over that of the number of devices."""
+        points = [(log(n), log(n / each.seconds)) for n, each in self.times.items()]
+        x, y = (sum(each) / len(points) for each in zip(*points, strict=True))
+        return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+
+    @property
+    def efficiency(self) -> float:
+        """The speed of a device among most, as a part of that alone."""
+        alone, *_, last = self.times.values()
+        return alone.seconds / last.seconds
+
+
+def weak_scaling(
+    placed: Partitioned, whole: Mapping[str, int], mesh: Mapping[str, int], machine: Machine
+) -> Scaling:
+    """Return the times along the first axis of a mesh, whose pieces stay as long as they are."""
+    axis = next(iter(mesh))
+    cut = {name for name, along in placed.cut.values() if axis in along}
+    piece = {name: whole[name] // mesh[axis] if name in cut else whole[name] for name in whole}
+    times: dict[int, Prediction] = {}
+    size = 1
+    while size <= MOST:
+        grown = {name: n * size if name in cut else n for name, n in piece.items()}
+        times[size] = predicted(placed, grown, {**mesh, axis: size}, machine)
+        size *= 2
+    return Scaling(axis, times)
+
+
+def _volume(block: Block, sizes: Mapping[str, int]) -> float:
+    """Return the bytes that a device sends in one run of a block."""
+
+    def of(equation: Equation) -> float:
+        primitive = equation.primitive
+        assert isinstance(primitive, Collective)
+        count = evaluate(primitive.count, sizes)
+        size = evaluate(bytes_of(equation.outputs[0].type), sizes)
+        if isinstance(primitive, AllReduce):
+            return 2 * (count - 1) * size / count
+        if isinstance(primitive, ReduceScatter):  # whose result is a piece
+            return (count - 1) * size
+        return (count - 1) * size / count
+
+    total = 0.0
+    for equation in block.equations:
+        primitive = equation.primitive
+        if isinstance(primitive, SENDING):
+            total += of(equation)
+        elif isinstance(primitive, Call):
+            total += _volume(primitive.function.body, _inner(primitive, sizes))
+        elif isinstance(primitive, Control):
+            total += evaluate(primitive.layout.total(lambda b: round(_volume(b, sizes))), sizes)
+    return total
+
+
+def _steps(block: Block, sizes: Mapping[str, int]) -> int:
+    """Return the steps that devices send one after the other in one run of a block."""
+    levels: dict[Atom, int] = {}
+    for equation in block.equations:
+        primitive = equation.primitive
+        own = 0
+        if isinstance(primitive, SENDING):
+            own = evaluate(primitive.count, sizes) - 1
+            own *= 2 if isinstance(primitive, AllReduce) else 1
+        elif isinstance(primitive, Call):
+            own = _steps(primitive.function.body, _inner(primitive, sizes))
+        elif isinstance(primitive, Control):
+            own = evaluate(primitive.layout.total(lambda b: _steps(b, sizes)), sizes)
+        before = max((levels.get(atom, 0) for atom in equation.inputs), default=0)
+        levels.update(dict.fromkeys(equation.outputs, before + own))
+    return max(levels.values(), default=0)
+
+
+def _inner(call: Call, sizes: Mapping[str, int]) -> dict[str, int]:
+    named: dict[str, Size] = dict(call.sizes)
+    return {name: evaluate(size, sizes) for name, size in named.items()}
