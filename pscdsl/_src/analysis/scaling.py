@@ -53,16 +53,8 @@ _NCCL: Final = "a step of a ring between hosts in NCCL's own model"
 MACHINES: Final = {
     each.name: each
     for each in (
-        Machine(
-            "h100", 67e12, 50e9, 9.6e-6, f"data sheets: f32, a 400 Gb/s port for each GPU; {_NCCL}"
-        ),
-        Machine(
-            "a100",
-            19.5e12,
-            25e9,
-            9.6e-6,
-            f"data sheets: f32, a 200 Gb/s port for each GPU; {_NCCL}",
-        ),
+        Machine("h100", 67e12, 50e9, 9.6e-6, f"data sheets: f32, a 400 Gb/s port each; {_NCCL}"),
+        Machine("a100", 19.5e12, 25e9, 9.6e-6, f"data sheets: f32, a 200 Gb/s port each; {_NCCL}"),
     )
 }
 """The machines by name."""
@@ -107,7 +99,9 @@ class Scaling:
         """The slope of the logarithm of work a second over that of the number of devices."""
         points = [(log(n), log(n / each.seconds)) for n, each in self.times.items()]
         x, y = (sum(each) / len(points) for each in zip(*points, strict=True))
-        return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+        rise = sum([(a - x) * (b - y) for a, b in points])
+        slope: float = rise / sum([(a - x) ** 2 for a, _ in points])
+        return slope
 
     @property
     def efficiency(self) -> float:

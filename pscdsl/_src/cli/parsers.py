@@ -268,11 +268,19 @@ def _cost(parser: argparse.ArgumentParser) -> None:
     `max_steps` counts one step.
 
     With `--mesh data=8,model=2` it is the cost on each device of a mesh, where `n@data` is the
-    length of a piece, and `sent[data]` counts the bytes that a device gets from others.
+    length of a piece, and `sent[data]` counts the bytes that a device gets from others. `--machine
+    h100` predicts the time of a call, and weak scaling along the first axis, by a model: devices
+    compute at peak speed, and then send around a ring.
     """
     _add_target(parser)
     _add_dims(parser)
     _add_mesh(parser)
+    parser.add_argument(
+        "--machine",
+        metavar="NAME",
+        help="with --mesh: predict times on h100 or a100, or by FLOP/s, bytes a second of a link, "
+        "and latency: 60e12,12e9,1e-5",
+    )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="how to print it"
     )
