@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from pscdsl._src.xla.launchers import DistributedError, Launch, first_host, found
+from tests.support.share import some
 
 pytestmark = pytest.mark.jaxlib
 
@@ -113,7 +114,7 @@ def mpiexec() -> str:
     return there
 
 
-@pytest.mark.parametrize(("processes", "devices"), [(2, 1), (2, 2), (4, 1)])
+@pytest.mark.parametrize(("processes", "devices"), some([(2, 1), (2, 2), (4, 1)], 3))
 def test_programs_under_mpiexec(processes: int, devices: int, tmp_path: Path) -> None:
     done = subprocess.run(
         [mpiexec(), "-n", str(processes), *WORKER, "right", str(tmp_path)],
@@ -240,9 +241,7 @@ def test_the_first_host_of_a_list(listed: str, host: str) -> None:
 # Faults: each process that is not killed ends with an error that says what has happened.
 
 
-@pytest.mark.parametrize(
-    "mode", ["right", "other_thread", "some_devices", "twice"]
-)  # fmt: skip
+@pytest.mark.parametrize("mode", some(["right", "other_thread", "some_devices", "twice"], 4))
 def test_no_fault(mode: str, tmp_path: Path) -> None:
     for ended in Processes(mode, tmp_path).ended():
         assert (ended.code, ended.err) == (0, "")
@@ -291,7 +290,7 @@ def test_process_0_is_killed(tmp_path: Path) -> None:
     assert ended.seconds < 15
 
 
-@pytest.mark.parametrize(("mode", "fault"), [("raises", 1), ("raises_in_0", 0)])
+@pytest.mark.parametrize(("mode", "fault"), some([("raises", 1), ("raises_in_0", 0)], 2))
 def test_a_process_fails(mode: str, fault: int, tmp_path: Path) -> None:
     ended = Processes(mode, tmp_path).ended()
     assert "KeyError: 'no such thing'" in ended[fault].err
@@ -318,14 +317,17 @@ def test_a_process_finishes_before_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "message"),
-    [
-        ("other_program", "summing differs between processes . and .: the program"),
-        ("other_name", "process . comes to (loss|step), process . to (loss|step)"),
-        ("other_mesh", "summing differs between processes"),
-        ("other_order", "summing differs between processes"),
-        ("other_rate", r"float32\[\] that is put as `` differs between processes"),
-        ("other_contents", "that is put as `_` differs between processes . and .: its piece"),
-    ],
+    some(
+        [
+            ("other_program", "summing differs between processes . and .: the program"),
+            ("other_name", "process . comes to (loss|step), process . to (loss|step)"),
+            ("other_mesh", "summing differs between processes"),
+            ("other_order", "summing differs between processes"),
+            ("other_rate", r"float32\[\] that is put as `` differs between processes"),
+            ("other_contents", "that is put as `_` differs between processes . and .: its piece"),
+        ],
+        3,
+    ),
 )
 def test_processes_differ(mode: str, message: str, tmp_path: Path) -> None:
     for ended in Processes(mode, tmp_path).ended():
