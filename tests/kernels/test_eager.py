@@ -207,6 +207,11 @@ def scope(x: f32["n"]) -> f32["n"]:
     return y
 
 
+@psc.kernel
+def place(x: f32["n d"]) -> f32["n d"]:
+    return psc.place(x, "n@data d")
+
+
 def scoped(x: Any) -> Any:
     with psc.scope("doubled"):
         y = 2 * x
@@ -261,6 +266,7 @@ ROWS: dict[str, tuple[Any, Callable[[], Any], tuple[Any, ...]]] = {
     "constant": (constant, lambda: psc.constant(X), (X,)),
     "reveal_type": (reveal_type, lambda: psc.reveal_type(X), (X,)),
     "scope": (scope, lambda: scoped(X), (X,)),
+    "place": (place, lambda: psc.place(Y, "n@data d"), (Y,)),
 }
 
 OWN_TESTS = {
@@ -270,7 +276,7 @@ OWN_TESTS = {
 """What makes functions of functions, with tests of its own."""
 ABOUT_KERNELS = {
     *("kernel", "compile_all", "load", "stand_in", "pure", "primitive", "from_dlpack", "devices"),
-    *("register_translation_rule", "profile"),
+    *("register_translation_rule", "profile", "gather"),
 }
 """What makes or loads kernels, or says what they may call: it stands outside of them anyway."""
 EFFECTS = {"check", "progress"}
@@ -295,7 +301,7 @@ def test_a_call_gives_what_a_kernel_gives(name: str) -> None:
     for _ in range(2):
         found = outside()
         same(found, wanted)
-        if name not in ("constant", "stop_gradient", "reveal_type", "scope"):
+        if name not in ("constant", "stop_gradient", "reveal_type", "scope", "place"):
             assert all(map(is_result, found if is_tuple(found) else (found,)))
 
 
@@ -386,6 +392,11 @@ def test_keys_are_keys_where_only_those_will_do() -> None:
     found = psc.map(lambda key: psc.random.normal(key, ()), keys)
     same(found, np.array([psc.random.normal(key, ()) for key in keys]))
     same(psc.map(lambda words: words + np.uint32(1), keys), keys + 1)
+
+    def noise(key: Key) -> Any:
+        return psc.random.normal(key, ())
+
+    same(psc.map(noise, keys), found)
     last, _ = psc.scan(lambda key, _: (psc.random.split(key)[0], None), KEY, None, 2)
     assert (last.dtype, last.shape) == (np.uint32, (2,))
 

@@ -184,6 +184,10 @@ def draw(key: Key) -> tuple[recurrent.RNN["4 3"], recurrent.LSTM["4 3"], recurre
     )
 
 
+def close(a: Any, b: Any) -> None:
+    np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
 def test_drawn_parameters() -> None:
     simple, lstm, gru = draw(psc.random.key(0))
     for p in (simple, lstm, gru):
@@ -191,6 +195,15 @@ def test_drawn_parameters() -> None:
             np.testing.assert_allclose(square @ square.T, np.eye(3), atol=1e-6)
         assert np.abs(p.inputs).max() <= np.sqrt(6 / 7)
     np.testing.assert_array_equal(lstm.bias, [0] * 3 + [1] * 3 + [0] * 6)
+    a, b, c = psc.random.split(psc.random.key(0), 3)
+    alone = (
+        recurrent.rnn_layer(a, 4, 3),
+        recurrent.lstm_layer(b, 4, 3),
+        recurrent.gru_layer(c, 4, 3),
+    )
+    for p, q in zip((simple, lstm, gru), alone, strict=True):
+        assert type(p) is type(q)
+        psc.tree.map(close, p, q)
 
 
 def test_16_bits_remember_many_small_numbers() -> None:

@@ -243,10 +243,14 @@ class ArgumentDtype(Diagnostic, code="PSC404"):
             f"but {self.declared} is declared"
         )
 
+    def wants_keys(self) -> bool:
+        """Return whether keys are declared."""
+        return self.declared.startswith(KEY.name)
+
     def help(self) -> str:
         if self.swapped:
             return f"`{self.argument}` and `{self.swapped}` fit in the other order"
-        if self.declared.startswith(KEY.name):
+        if self.wants_keys():
             return "keys come from `psc.random.key(seed)` and `psc.random.split(key)`"
         if self.given.dtype is KEY:
             return "draw numbers from the key, for instance by `psc.random.uniform(key)`"

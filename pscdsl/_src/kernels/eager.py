@@ -48,6 +48,7 @@ from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.arrays import Array
 from pscdsl.typing.array_types import ArrayType, Type, container_kind
 from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.codes.element_types import ArgumentDtype
 from pscdsl.typing.codes.keys import NotOneKey
 from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Label, Severity, Span
@@ -293,7 +294,7 @@ def _program(name: str, given: Arguments, site: CallSite) -> tuple[Arguments, Fu
             try:
                 return each, _elaborated(name, each, types, None)
             except Failure as failure:
-                still_wants = any(isinstance(d, NotOneKey) for d in failure.diagnostics)
+                still_wants = any(map(_wants_keys, failure.diagnostics))
             if types is each.types:
                 refused, wants_keys = (each, types), still_wants
             elif wants_keys and not still_wants:
@@ -301,6 +302,16 @@ def _program(name: str, given: Arguments, site: CallSite) -> tuple[Arguments, Fu
             if types is each.types and not wants_keys:
                 break
     _refuse(name, *refused, site)
+
+
+def _wants_keys(finding: Diagnostic) -> bool:
+    match finding:
+        case NotOneKey():
+            return True
+        case ArgumentDtype():
+            return finding.wants_keys()
+        case _:
+            return False
 
 
 def _with_keys(types: Sequence[ArrayType]) -> Iterator[Sequence[ArrayType]]:
