@@ -1,4 +1,4 @@
-"""The option `--pscdsl` of pytest.  Installed beside the package, so that it loads without it."""
+"""The options of pytest.  Installed beside the package, so that they load without it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option."""
+    """Declare the options."""
     group = parser.getgroup("pscdsl")
     group.addoption(  # pyright: ignore[reportUnknownMemberType]
         "--pscdsl", action="store_true", help="check the kernels in the files that are collected"
+    )
+    group.addoption(  # pyright: ignore[reportUnknownMemberType]
+        "--psc-checks",
+        metavar="NAMES",
+        help="what running kernels check: nan, inf, index, separated by commas; or off",
     )
 
 
@@ -22,3 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from pscdsl._src.plugins.pytest import NAME, Checks
 
         config.pluginmanager.register(Checks(config), NAME)
+    if names := config.getoption("--psc-checks"):
+        from pscdsl._src.plugins.pytest import switch_on
+
+        switch_on(names, config)

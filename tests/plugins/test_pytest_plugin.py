@@ -11,6 +11,7 @@ import pytest
 
 from pscdsl._src.cli import main
 from pscdsl._src.plugins import pytest as pytest_plugin
+from pscdsl._src.support.effects import COMPILED
 
 pytest_plugins = ["pytester"]
 
@@ -143,3 +144,44 @@ def test_unused_it_loads_nothing(
     command = (sys.executable, "-m", "pytest", *others, *named)
     pytester.run(*command).assert_outcomes(passed=1)
     assert pytester.run(*command, "--pscdsl").ret == pytest.ExitCode.TESTS_FAILED
+
+
+RUNNING = HEAD + (
+    '@psc.kernel\ndef log(x: f32["n"]) -> f32["n"]:\n    return np.log(x)\n\n\n'
+    "def test_log():\n    log(np.float32([1, -1]))\n\n\n"
+    '@psc.kernel\ndef item(x: f32["n"], i: psc.i32) -> f32:\n    return x[i]\n\n\n'
+    "def test_item():\n    item(np.float32([1, 2]), np.int32(2))\n"
+)
+LINES = ["E*test_log.py:8: return np.log(x)", "E*test_log.py:17: return x[[]i]"]
+
+
+@pytest.mark.jaxlib
+def test_running_kernels_are_checked(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ENTRY), str(ROOT))))
+    plugin = () if INSTALLED else ("-p", "pytest_pscdsl")
+    pytester.makepyfile(test_log=RUNNING)
+    result = pytester.runpytest_subprocess(*plugin, "--psc-checks=nan")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["E*CheckFailed: NaN in the result of `log`", *LINES[:1]])
+    result.stdout.no_fnmatch_line("*pscdsl/_src*")
+    result = pytester.runpytest_subprocess(*plugin, "--psc-checks=nan, index", "-n", "1")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(LINES)
+
+
+def test_checks_end_with_the_session(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        "from pscdsl._src.support.effects import COMPILED\n\n\n"
+        "def test_kinds():\n    assert not COMPILED.kinds\n"
+    )
+    before = COMPILED.kinds
+    run(pytester, "--psc-checks=off").assert_outcomes(passed=1)
+    assert COMPILED.kinds == before != frozenset()
+
+
+def test_a_check_that_does_not_exist_is_an_error_of_usage(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--psc-checks=zero")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--psc-checks takes nan, inf, index or off, not 'zero'"])

@@ -250,8 +250,9 @@ def test_ruff(tmp_path: Path) -> None:
     if ruff is None:
         pytest.skip("ruff is not installed")
     (tmp_path / "pyproject.toml").write_text(SETTINGS, encoding="utf-8")
-    readme = blocks((ROOT / "README.md").read_text("utf-8"))
-    programs = [block.text for block in readme if block.language == "py"]
+    pages = (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+    written = (block for page in pages for block in blocks(page.read_text("utf-8")))
+    programs = [block.text for block in written if block.language == "py"]
     playground = ROOT / "docs" / "_site" / "playground" / "examples"
     programs += [path.read_text("utf-8") for path in playground.glob("*.py")]
     for number, text in enumerate(programs):

@@ -201,9 +201,7 @@ def test_drawn_parameters() -> None:
         recurrent.lstm_layer(b, 4, 3),
         recurrent.gru_layer(c, 4, 3),
     )
-    for p, q in zip((simple, lstm, gru), alone, strict=True):
-        assert type(p) is type(q)
-        psc.tree.map(close, p, q)
+    psc.tree.map(close, (simple, lstm, gru), alone)
 
 
 def test_16_bits_remember_many_small_numbers() -> None:

@@ -2,6 +2,8 @@
 
 All files are checked together when the first of these tests runs: one may write what another reads.
 The settings of the project count, as in `pscdsl check`.
+
+`pytest --psc-checks=nan,index`: kernels that tests call check what they compute.
 """
 
 # pytest's own constructors are not fully typed.
@@ -26,11 +28,22 @@ from pscdsl._src.checker.report.terminal import render_text
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.frontend.modules.files import SUFFIXES
 from pscdsl._src.frontend.text.display import Sources, split_cell
+from pscdsl._src.support.effects import COMPILED, kinds_with
 from pscdsl._src.support.paths import inside_any, real, resolved
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 
 NAME = "pscdsl-checks"
 """The name under which the plug-in is registered while it is wanted."""
+
+
+def switch_on(names: str, config: pytest.Config) -> None:
+    """Switch checks of running kernels on until the session ends."""
+    before = COMPILED.kinds
+    try:
+        COMPILED.become(kinds_with(names, "--psc-checks"))
+    except ValueError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    config.add_cleanup(lambda: COMPILED.become(before))
 
 
 class Findings(Exception):

@@ -18,7 +18,7 @@ class _Compiled:
     """The kinds of effects that kernels are compiled with, and who asks to hear of changes."""
 
     def __init__(self) -> None:
-        self.kinds = _from_environment()
+        self.kinds = kinds_with(os.environ.get(VARIABLE, ""), VARIABLE)
         self.changed: Callable[[], None] = lambda: None
         """Has kernels find their programs again; the room of kernels sets it."""
 
@@ -29,12 +29,12 @@ class _Compiled:
             self.changed()
 
 
-def _from_environment() -> frozenset[Kind]:
-    given = os.environ.get(VARIABLE, "")
+def kinds_with(given: str, where: str) -> frozenset[Kind]:
+    """Return the kinds of effects for names of checks, separated by commas, or `off`."""
     names = [name.strip() for name in given.split(",") if name.strip()]
     if names == ["off"]:
         return frozenset()
-    return DEFAULT | frozenset[Kind]([known_check(name, VARIABLE) for name in names])
+    return DEFAULT | frozenset[Kind]([known_check(name, where) for name in names])
 
 
 def known_check(name: str, where: str) -> RuntimeCheck:
