@@ -278,6 +278,7 @@ def test_json_holds_the_facts() -> None:
             "stale": 0,
             "vouched": [],
             "of_jax": 0,
+            "unseen": 0,
             "captured": [],
         },
     }

@@ -533,7 +533,7 @@ def test_a_revealed_type_and_a_counterexample_are_in_every_format(
         assert "for instance m=1" in out
 
 
-@pytest.mark.parametrize("text", ["", "import jax\n\n\n@jax.jit\ndef f(x):\n    return x\n"])
+@pytest.mark.parametrize("text", ["", "import numpy\n\n\ndef f(x):\n    return x\n"])
 def test_a_strict_check_of_nothing_fails(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -544,9 +544,7 @@ def test_a_strict_check_of_nothing_fails(
     assert "there is no kernel to check" in capsys.readouterr().err
 
 
-def test_functions_of_jax_that_were_not_checked_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_functions_of_jax_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "of_jax.py"
     path.write_text(
         "import jax\nimport pscdsl as psc\nfrom jax import numpy as jnp\nfrom pscdsl import f32\n"
@@ -557,7 +555,37 @@ def test_functions_of_jax_that_were_not_checked_are_counted(
         '@psc.kernel\ndef k(x: f32["n"]) -> f32["n"]:\n    return helper(x)\n'
     )
     main(["check", str(path)])
-    assert "2 functions that use jax were not checked" in capsys.readouterr().out
+    assert "2 functions that use jax were checked for keys and purity" in capsys.readouterr().out
+
+
+REUSED = "import jax\n\n\ndef f(k):\n    return jax.random.normal(k) + jax.random.normal(k)\n"
+
+
+@pytest.mark.parametrize(("dialect", "code"), [("auto", 1), ("jax", 1), ("psc", 0)])
+def test_the_dialect_says_which_files_are_programs_of_jax(
+    dialect: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[tool.pscdsl]\ndialect = "{dialect}"\n')
+    (tmp_path / "drawn.py").write_text(REUSED)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["check", "--cache-dir", str(tmp_path / "cache")]) == code
+
+
+def test_a_dialect_is_one_of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.pscdsl]\ndialect = "numpy"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["check"]) == 2
+
+
+def test_calls_with_keys_that_are_not_followed_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "unknown.py"
+    path.write_text("import jax\n\n\ndef f(m):\n    return m.init(jax.random.key(0))\n")
+    assert main(["check", "--strict", str(path)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith("checked for keys and purity, 1 call with keys not followed")
 
 
 def test_a_kernel_that_was_not_checked_fails_a_strict_check_from_the_cache(tmp_path: Path) -> None:

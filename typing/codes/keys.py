@@ -52,3 +52,24 @@ class NotOneKey(Diagnostic, code="PSC602"):
         if self.found.startswith("Key["):
             return f"`psc.map(lambda k: {self.function}(k, …), keys)`, or one of them: `keys[0]`"
         return "declare a parameter `key: psc.Key`, or make one: `psc.random.key(0)`"
+
+
+class SeedReused(Diagnostic, code="PSC603"):
+    """A random key is made again from the same constant, and used again."""
+
+    seed: str
+    """The constant as the code writes it; empty if the seed is no constant."""
+    again: bool = False
+    """Whether it is made at one place: in a loop, in a function that is called twice."""
+
+    def message(self) -> str:
+        key = f"the key of seed {self.seed}" if self.seed else "a key of the same seed"
+        if self.again:
+            return f"each step uses {key}, and draws the same numbers"
+        return f"{key} is used a second time, and gives the same numbers"
+
+    def label(self) -> str:
+        return "the same in each step" if self.again else "used again"
+
+    def help(self) -> str:
+        return "make one key, and split it for each use"

@@ -38,11 +38,14 @@ class RandomState(Diagnostic, code="PSC203"):
     function: str
     instead: str = ""
     """The function that draws the same from a key, if there is one."""
+    library: str = "psc"
 
     def message(self) -> str:
         return f"`{self.function}` draws from a hidden random state"
 
     def help(self) -> str:
+        if self.library == "jax":
+            return "take a parameter `key` and draw from it with the functions of `jax.random`"
         draw = f": `{self.instead}`" if self.instead else " with the functions of `psc.random`"
         return f"take a parameter `key: psc.Key` and draw from it{draw}"
 
@@ -116,15 +119,18 @@ class MutableCapture(Diagnostic, code="PSC206"):
     rebound: bool = False
     at_import: bool = False
     """Whether it is written by a statement of a module, when that is loaded."""
+    library: str = "psc"
 
     def message(self) -> str:
+        if self.library == "jax":
+            return f"`{self.name}` keeps its first value here, and is bound anew by {self.by}"
         how = "bound anew" if self.rebound else "written"
         return f"`{self.name}` is a constant of the kernel, and is {how} by {self.by}"
 
     def help(self) -> str:
         if self.at_import:
             return "build it in one expression, or pass it to the kernel as an argument"
-        return "pass it to the kernel as an argument"
+        return f"pass it to the {'kernel' if self.library == 'psc' else 'function'} as an argument"
 
 
 # PSC207 and on: state that hides in iterators and the order of sets, and results that are lost.

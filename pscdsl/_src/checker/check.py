@@ -19,6 +19,7 @@ from pscdsl._src.analysis.intervals import require_fitting
 from pscdsl._src.checker.budgets import over_budget, stray_comments, unproven
 from pscdsl._src.checker.results import CheckResult, KernelReport, Status, summary
 from pscdsl._src.checker.selection import Examined, Suppression, suppressions
+from pscdsl._src.dialects.jax.check import check_jax
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.iteration import FEW_STEPS
 from pscdsl._src.frontend.modules.files import Files, files_below
@@ -26,7 +27,6 @@ from pscdsl._src.frontend.modules.kernels import (
     NotKnown,
     Unchecked,
     find_kernels,
-    functions_of_jax,
     made_kernel,
     misused_decorators,
     unchecked_kernels,
@@ -222,6 +222,8 @@ def check_module(
         diagnostics = with_fixes(
             diagnostics, {each.source.path: each.source for each in modules}.get
         )
+    of_jax = check_jax(module.source, module.project.files.dialect)
+    diagnostics.extend(of_jax.diagnostics)
     unfinished = {split_cell(kernel.path)[0] for kernel in kernels if kernel.status != "ok"}
     return CheckResult(
         (*diagnostics, *_merged(revealed)),
@@ -233,8 +235,9 @@ def check_module(
         ),
         of_jax=sum(
             node not in checked and module.source.span(node) not in entered
-            for node in functions_of_jax(module.source)
+            for node in of_jax.functions
         ),
+        unseen=of_jax.unseen,
         captured=tuple(
             sorted(
                 f"{each.module}.{name}"

@@ -19,6 +19,7 @@ from pscdsl._src.checker.selection import (
     matches,
     relative,
 )
+from pscdsl._src.dialects.jax import DIALECTS
 from pscdsl._src.frontend.text.display import shown_path
 from pscdsl._src.support.paths import inside, inside_any, read, real, resolved
 from pscdsl.typing.codes.projects import UnknownSetting, UnreadableSettings, WrongSetting
@@ -116,6 +117,7 @@ class Settings:
     format: str = "text"
     baseline: str = ""
     strict_baseline: bool = False
+    dialect: str = "auto"
 
     def excludes(self, path: str) -> bool:
         """Return whether a file is left out, unless it is asked for by name."""
@@ -213,6 +215,13 @@ def known_format(value: object) -> str:
     return str(value)
 
 
+def known_dialect(value: object) -> str:
+    """Read which files are checked as JAX programs."""
+    if value not in DIALECTS:
+        raise Wrong("is not a dialect", f"write one of {', '.join(DIALECTS)}")
+    return str(value)
+
+
 READERS: Mapping[str, Callable[[object], object]] = {
     "paths": texts,
     "exclude": patterns,
@@ -224,6 +233,7 @@ READERS: Mapping[str, Callable[[object], object]] = {
     "format": known_format,
     "baseline": text,
     "strict-baseline": truth,
+    "dialect": known_dialect,
 }
 """The settings by name, with readers of their values; the fields of `Settings` are named alike."""
 

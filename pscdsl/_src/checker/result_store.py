@@ -360,7 +360,7 @@ class ResultStore:
     def __init__(self, folder: str | Path, files: Files) -> None:
         self.conditions = conditions(files.roots)
         self._place = str(folder)
-        self._key = user_key((*files.bounds, os.getcwd()))
+        self._key = user_key((*files.bounds, os.getcwd(), files.dialect))
         self._folder = None if self._key is None else self._opened(make=False)
         self._written = False
 

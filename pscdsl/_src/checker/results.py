@@ -45,6 +45,8 @@ class CheckResult:
     """The files and functions that were checked completely."""
     of_jax: int = 0
     """The number of functions that use jax and belong to no kernel."""
+    unseen: int = 0
+    """The number of calls in JAX programs that are given a key and cannot be followed."""
     captured: tuple[str, ...] = ()
     """The full names of values that checked kernels capture and something could write."""
 
@@ -68,6 +70,7 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
         comments,
         examined,
         sum(result.of_jax for result in results),
+        sum(result.unseen for result in results),
         tuple(sorted({name for result in results for name in result.captured})),
     )
 

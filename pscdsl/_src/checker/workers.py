@@ -71,6 +71,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Check the requested files."""
     setup = json.loads(requests.readline())
     files = Files(setup["given"], setup["roots"], setup["bounds"])
+    files.dialect = setup["dialect"]
     answers.write(READY)
     answers.flush()
     answer_each(files, requests, answers, keep=setup["keep"])
@@ -244,6 +245,7 @@ class Workers:
         setup = {
             "given": files.given,
             "roots": files.roots,
+            "dialect": files.dialect,
             "bounds": files.bounds,
             "keep": self.keep,
         }

@@ -77,6 +77,7 @@ class CheckTarget:
     def files(self) -> Files:
         """Return the files, each read when it is needed."""
         files = files_below(self.paths, self.excluded, settled=True)
+        files.dialect = self.settings.dialect
         return files if self.text is None else files.changed({self.paths[0]: self.text})
 
     def texts(self) -> dict[str, str]:
@@ -312,7 +313,7 @@ def render(
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = _types(result) if types else ""
-    facts = (found, result.kernels, result.files, hidden, result.of_jax)
+    facts = (found, result.kernels, result.files, hidden, result.of_jax, result.unseen)
     last = f"{sentence(*facts, result.captured if outcome.strict else ())}\n"
     counts = terminal.render_statistics(found) if statistics else ""
     if name == "concise":
@@ -428,7 +429,7 @@ def once(arguments: argparse.Namespace) -> int:
     if writing:
         return _write_baseline(arguments.write_baseline, sorted_out, fingerprints)
     stale = settings.strict_baseline and bool(sorted_out.stale)
-    nothing = settings.strict and not result.kernels
+    nothing = settings.strict and not (result.kernels or result.of_jax)
     if nothing:
         _say("there is no kernel to check, which --strict does not accept")
     code = int(sorted_out.fails(strict=settings.strict) or stale or nothing)

@@ -40,6 +40,7 @@ def render_json(
     files: int = 0,
     hidden: Hidden | None = None,
     of_jax: int = 0,
+    unseen: int = 0,
     captured: Sequence[str] = (),
     *,
     counted: bool = False,
@@ -62,6 +63,7 @@ def render_json(
             **asdict(hidden or Hidden()),
             "vouched": vouched(diagnostics),
             "of_jax": of_jax,
+            "unseen": unseen,
             "captured": list(captured),
         },
     }

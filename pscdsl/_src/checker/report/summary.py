@@ -114,6 +114,7 @@ def sentence(
     files: int,
     hidden: Hidden | None = None,
     of_jax: int = 0,
+    unseen: int = 0,
     captured: Sequence[str] = (),
 ) -> str:
     """Return the last lines of a check: findings, examples tried, values compared later."""
@@ -130,9 +131,10 @@ def sentence(
         more = f", {left} more" if left > 0 else ""
         last.append(f"compared when kernels run: {names}{more}")
     if of_jax:
-        were, called = ("uses jax was", "it") if of_jax == 1 else ("use jax were", "them")
-        not_checked = f"{_many(of_jax, 'function')} that {were} not checked"
-        last.append(f"{not_checked}: no kernel is or calls {called}")
+        uses = "uses jax was" if of_jax == 1 else "use jax were"
+        looked_at = f"{_many(of_jax, 'function')} that {uses} checked for keys and purity"
+        calls = f", {_many(unseen, 'call')} with keys not followed" if unseen else ""
+        last.append(f"{looked_at}{calls}")
     return "\n".join(last)
 
 

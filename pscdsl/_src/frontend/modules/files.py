@@ -247,6 +247,8 @@ class Files:
         """The folders in which absolute imports are looked up."""
         self.bounds = self.roots if bounds is None else tuple(dict.fromkeys(bounds))
         """The folders outside of which only given files are read."""
+        self.dialect = "auto"
+        """The setting that says which files are checked as JAX programs."""
         self.finder = Finder(self.bounds)
         self._data: dict[str, bytes | Failure] = {}
         self._sources: dict[str, Source | Failure] = {}
@@ -271,6 +273,7 @@ class Files:
         """
         other = Files((), self.roots, self.bounds)
         other.given = self.given  # whose roots are known
+        other.dialect = self.dialect
         other.finder = self.finder
         other._data = {**self._data, **contents}
         other._places = self._places

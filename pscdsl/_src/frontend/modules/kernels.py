@@ -18,10 +18,8 @@ from pscdsl._src.frontend.interpreter.statements import run
 from pscdsl._src.frontend.interpreter.writing import definition_in
 from pscdsl._src.frontend.modules.scope import StaticModule, decorator_name
 from pscdsl._src.frontend.purity import holds_arrays, is_mutable
-from pscdsl._src.frontend.text.bindings import uses
 from pscdsl._src.frontend.text.source import (
     FunctionStatement,
-    Source,
     blocks,
     heading,
     named_parameters,
@@ -309,31 +307,6 @@ def _unchecked_functions(module: StaticModule, checked: set[ast.AST]) -> Iterato
                     yield from visit(each, prefix, inside)
 
     yield from visit(module.source.tree.body, "", "")
-
-
-def functions_of_jax(source: Source) -> Iterator[FunctionStatement]:
-    """Yield the functions and methods of a module that use a name imported from jax."""
-    if "jax" not in source.searched:
-        return
-    names = {
-        alias.asname or alias.name.partition(".")[0]
-        for node in uses(source).imports
-        for alias in node.names
-        if (getattr(node, "module", "") or alias.name).partition(".")[0] == "jax"
-        and not getattr(node, "level", 0)
-    }
-    if not names:
-        return
-    waiting = [*statements(source.tree.body)]
-    while waiting:
-        node = waiting.pop(0)
-        if isinstance(node, ast.ClassDef):
-            continue  # its statements wait too
-        if isinstance(node, FunctionStatement):
-            inner = {id(each) for each in statements(node.body)}
-            waiting = [each for each in waiting if id(each) not in inner]
-            if any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node)):
-                yield node
 
 
 # Kernels that functions make: checked for whatever the function may be given.

@@ -1,0 +1,410 @@
+"""Purity of what JAX's transformations run: they call a function once and keep its program.
+
+A function that is passed to a transformation, or decorated by one, is a region: its body, and the
+functions of the file that it uses. An effect on something that exists outside of the region happens
+when the function is traced, not when its program runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pscdsl._src.dialects.jax.library import (
+    BODIES,
+    CLOCKS,
+    JITTED,
+    NUMPY_STATES,
+    PER_ELEMENT,
+    PYTHON_STATES,
+    RUN,
+)
+from pscdsl._src.dialects.jax.names import Program, Scope
+from pscdsl._src.frontend.text.source import (
+    FunctionNode,
+    FunctionStatement,
+    children,
+    parameters,
+    with_defaults,
+)
+from pscdsl.typing.codes.purity import (
+    HiddenInput,
+    MutableCapture,
+    Mutation,
+    OuterWrite,
+    RandomState,
+    SideEffect,
+)
+from pscdsl.typing.diagnostics import Diagnostic, Label
+
+_MUTATORS = frozenset(
+    "append extend insert pop popitem remove clear update add discard setdefault appendleft "
+    "sort reverse".split()
+)
+_CONTAINERS = frozenset(
+    {
+        *("builtins.list", "builtins.dict", "builtins.set", "collections.defaultdict"),
+        *("collections.deque", "collections.OrderedDict", "collections.Counter"),
+        *("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.array", "numpy.full"),
+    }
+)
+_CALLING = PER_ELEMENT | {"functools.partial", "builtins.filter", "builtins.sorted"}
+_OUTPUT = frozenset({"builtins.print", "builtins.input", "builtins.open", "builtins.breakpoint"})
+
+
+@dataclass(frozen=True)
+class Region:
+    """A function that a transformation runs."""
+
+    scope: Scope
+    transformation: str
+    node: ast.AST
+    """The place that names the transformation."""
+    holds_self: bool
+    """Whether its first parameter is an object that exists outside."""
+
+
+class Purity:
+    """The check of one file."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.source = program.source
+        self.found: dict[tuple[ast.AST, str], Diagnostic] = {}
+        self._global_writes: dict[str, ast.AST] | None = None
+
+    def check(self) -> None:
+        """Check all regions of the file."""
+        for region in list(self._regions()):
+            self._walk(region, region.scope, {region.scope}, region.holds_self)
+            if region.transformation in JITTED:
+                self._stale(region)
+
+    # The functions that transformations run.
+
+    def _regions(self) -> Iterator[Region]:
+        for scope in self.program.scopes.values():
+            node = scope.node
+            if isinstance(node, FunctionStatement):
+                for each in node.decorator_list:
+                    name, call = self._transformation(scope.parent or scope, each)
+                    if name in RUN:
+                        holds = scope.owner is not None and self._is_static(call, node)
+                        yield Region(scope, name, each, holds)
+            for inner in _own_nodes(node):
+                if isinstance(inner, ast.Call):
+                    yield from self._run_by(scope, inner)
+
+    def _transformation(self, scope: Scope, node: ast.expr) -> tuple[str, ast.Call | None]:
+        """Return the name of a transformation, and the call that gives its options."""
+        call = node if isinstance(node, ast.Call) else None
+        name = self.program.full_name(scope, call.func if call else node)
+        if name == "functools.partial" and call and call.args:
+            name = self.program.full_name(scope, call.args[0])
+        return name, call
+
+    def _is_static(self, call: ast.Call | None, node: FunctionStatement) -> bool:
+        """Return whether the first parameter of a method is one object, not data."""
+        first = parameters(node)[:1]
+        for word in call.keywords if call else ():
+            if word.arg == "static_argnums":
+                return 0 in _constants(word.value)
+            if word.arg == "static_argnames":
+                return bool(first) and first[0] in _constants(word.value)
+        return False
+
+    def _run_by(self, scope: Scope, call: ast.Call) -> Iterator[Region]:
+        """Yield the functions that a call of a transformation runs."""
+        name = self.program.full_name(scope, call.func)
+        if name not in RUN:
+            return
+        given = [call.args[place] for place in RUN[name] if place < len(call.args)]
+        given += [word.value for word in call.keywords if word.arg in BODIES]
+        for each in given:
+            parts = each.elts if isinstance(each, ast.List | ast.Tuple) else [each]
+            for part in parts:
+                if isinstance(part, ast.Call) and part.args:
+                    maker = self.program.full_name(scope, part.func)
+                    if maker in ("functools.partial", "jax.tree_util.Partial"):
+                        part = part.args[0]
+                function = self.program.function(scope, part)
+                if function is not None and not _yields(self.program, function):
+                    yield Region(function, name, call.func, isinstance(part, ast.Attribute))
+
+    # The effects in a region.
+
+    def _walk(self, region: Region, scope: Scope, seen: set[Scope], holds_self: bool) -> None:
+        """Check a function of a region, and those that it uses."""
+        node = scope.node
+        pending = [*_own_nodes(node)]
+        for each in pending:
+            self._effects(region, scope, each, holds_self)
+        for each in self._used(scope, node):
+            function = self.program.function(scope, each)
+            if function is None or function in seen or _yields(self.program, function):
+                continue
+            seen.add(function)
+            of_self = isinstance(each, ast.Attribute)
+            if isinstance(function.node, FunctionStatement) and function.title == "__init__":
+                continue
+            self._walk(region, function, seen, holds_self and of_self)
+
+    def _used(self, scope: Scope, node: ast.AST) -> Iterator[ast.expr]:
+        """Yield the expressions that name functions which are called."""
+        for each in _own_nodes(node):
+            if isinstance(each, ast.Call):
+                yield each.func
+                if self.program.full_name(scope, each.func) in _CALLING:
+                    yield from each.args[:1]
+
+    def _effects(self, region: Region, scope: Scope, node: ast.AST, holds_self: bool) -> None:
+        match node:
+            case ast.Call():
+                self._call(region, scope, node)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                self._declared(region, scope, names)
+            case ast.Assign(targets=targets):
+                for each in targets:
+                    self._store(region, scope, each, holds_self)
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+                self._store(region, scope, target, holds_self)
+            case ast.Delete(targets=targets):
+                for each in targets:
+                    self._store(region, scope, each, holds_self)
+            case _:
+                pass
+
+    def _call(self, region: Region, scope: Scope, node: ast.Call) -> None:
+        name = self.program.full_name(scope, node.func)
+        shown = name.removeprefix("builtins.")
+        if name in _OUTPUT:
+            help_ = "`jax.debug.print` prints when the program runs" if shown == "print" else ""
+            self._report(region, node, SideEffect(function=shown, rewrite=help_))
+        elif name in ("sys.stdout.write", "sys.stderr.write"):
+            self._report(region, node, SideEffect(function=shown, rewrite=""))
+        elif name in CLOCKS:
+            rewrite = "read the clock outside, and pass the time as an argument"
+            self._report(
+                region, node, HiddenInput(function=shown, what="the clock", rewrite=rewrite)
+            )
+        elif self._draws(name, node):
+            self._report(region, node, RandomState(function=shown, library="jax"))
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+            what = f"`{self.source.text_of(node.func)}`"
+            self._mutation(region, scope, node.func.value, node, what)
+
+    def _draws(self, name: str, node: ast.Call) -> bool:
+        module, _, last = name.rpartition(".")
+        if module == "numpy.random":
+            return last not in NUMPY_STATES or not (node.args or node.keywords)
+        return module == "random" and last not in PYTHON_STATES
+
+    def _declared(self, region: Region, scope: Scope, names: list[str]) -> None:
+        """Report the names of outer scopes that a function binds."""
+        for name in names:
+            owner = scope.parent.owner_of(name) if scope.parent else None
+            if owner is None or owner.is_inside(region.scope):
+                continue
+            if not (isinstance(owner.node, ast.Module) or region.scope.is_inside(owner)):
+                continue  # a function that the region calls has this name to itself
+            for each in _own_nodes(scope.node):
+                if isinstance(each, ast.Name) and each.id == name and _is_store(each):
+                    self._report(region, each, OuterWrite(name=name))
+                    break
+
+    def _store(self, region: Region, scope: Scope, target: ast.AST, holds_self: bool) -> None:
+        match target:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                for each in parts:
+                    self._store(region, scope, each, holds_self)
+            case ast.Starred(value=value):
+                self._store(region, scope, value, holds_self)
+            case ast.Attribute(value=ast.Name(id=name)):
+                own = holds_self and name in scope.names and self._is_self(scope, name)
+                if own or self._is_outer_self(region, scope, name):
+                    self._report(region, target, OuterWrite(name=self.source.text_of(target)))
+            case ast.Subscript(value=owner):
+                if isinstance(owner, ast.Name):
+                    what = f"an assignment to an item of `{owner.id}`"
+                    self._mutation(region, scope, owner, target, what)
+            case _:
+                pass
+
+    def _is_self(self, scope: Scope, name: str) -> bool:
+        method = self.program.method_scope(scope, name)
+        return method is not None and method.title not in ("__init__", "setup", "__post_init__")
+
+    def _is_outer_self(self, region: Region, scope: Scope, name: str) -> bool:
+        """Return whether a name is the object of a method around the region."""
+        owner = scope.owner_of(name)
+        around = owner is not None and not owner.is_inside(region.scope)
+        return around and region.scope.is_inside(owner or scope) and self._is_self(scope, name)
+
+    def _mutation(
+        self, region: Region, scope: Scope, owner: ast.expr, node: ast.AST, what: str
+    ) -> None:
+        """Report a change of a container that exists outside of the region."""
+        if not isinstance(owner, ast.Name):
+            return
+        bound = scope.owner_of(owner.id)
+        if bound is None:
+            return
+        default = self._default(bound, owner.id)
+        if default is not None and self._is_container(bound, default):
+            why = "is made once, as a default"
+            self._report(
+                region, node, Mutation(what=what, rewrite=_RETURN, why=why, noun="a value")
+            )
+        outside = isinstance(bound.node, ast.Module) or (
+            region.scope.is_inside(bound) and bound is not region.scope
+        )
+        value = bound.values.get(owner.id)
+        if outside and value is not None and self._is_container(bound, value):
+            self._report(
+                region,
+                node,
+                Mutation(what=what, rewrite=_RETURN, why="outlives the call", noun="a value"),
+            )
+
+    def _default(self, scope: Scope, name: str) -> ast.expr | None:
+        if isinstance(scope.node, ast.Module):
+            return None
+        given = {each.arg: default for each, default in with_defaults(scope.node.args)}
+        rebound = any(
+            isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store)
+            for each in _own_nodes(scope.node)
+        )
+        return None if rebound else given.get(name)
+
+    def _is_container(self, scope: Scope, node: ast.expr) -> bool:
+        if isinstance(node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
+            return True
+        return (
+            isinstance(node, ast.Call) and self.program.full_name(scope, node.func) in _CONTAINERS
+        )
+
+    # Values that change after the function was traced.
+
+    def _stale(self, region: Region) -> None:
+        """Report names that a jitted function reads and that are bound anew between its calls."""
+        scope = region.scope
+        reads: dict[str, ast.Name] = {}
+        inner = [each for each in self.program.scopes.values() if each.is_inside(scope)]
+        for part in inner:
+            for each in _own_nodes(part.node):
+                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
+                    owner = part.owner_of(each.id)
+                    if owner is not None and not owner.is_inside(scope):
+                        reads.setdefault(each.id, each)
+        for name, node in reads.items():
+            owner = scope.owner_of(name)
+            if owner is None or name in owner.functions:
+                continue
+            if isinstance(owner.node, ast.Module) and name in self._written_globals():
+                writer = self._written_globals()[name]
+                if not any(writer is each for each in ast.walk(scope.node)):
+                    self._report_stale(region, node, name, writer)
+                continue
+            between = self._bound_between_calls(scope, owner, name)
+            if between is not None:
+                self._report_stale(region, node, name, between)
+
+    def _report_stale(self, region: Region, node: ast.AST, name: str, writer: ast.AST) -> None:
+        line = self.source.span(writer)
+        finding = MutableCapture(name=name, by=f"line {line.line}", rebound=True, library="jax")
+        self._report(region, node, finding, Label(line, "bound anew here"))
+
+    def _written_globals(self) -> Mapping[str, ast.AST]:
+        """Return the names of the module that a function binds anew, each with a place."""
+        if self._global_writes is None:
+            self._global_writes = {}
+            for scope in self.program.scopes.values():
+                for each in _own_nodes(scope.node):
+                    for name in each.names if isinstance(each, ast.Global) else ():
+                        for store in _own_nodes(scope.node):
+                            if isinstance(store, ast.Name) and store.id == name:
+                                if _is_store(store) and name in self.program.module.names:
+                                    self._global_writes.setdefault(name, store)
+        return self._global_writes
+
+    def _bound_between_calls(self, scope: Scope, owner: Scope, name: str) -> ast.AST | None:
+        """Return the place that binds a name after one call of a function and before another."""
+        if not isinstance(scope.node, FunctionStatement) or scope.parent is not owner:
+            return None
+        title, body = scope.node.name, _body(owner.node)
+        if title not in owner.functions:
+            return None
+        calls: list[int] = []
+        stores: list[tuple[int, ast.AST]] = []
+        for number, statement in enumerate(body):
+            if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.AnnAssign):
+                if isinstance(statement, ast.For | ast.While):
+                    inner = [*_own_nodes(statement)]
+                    called = any(_calls(each, title) for each in inner)
+                    bound = next((each for each in inner if _binds(each, name)), None)
+                    if (
+                        called
+                        and bound is not None
+                        and not any(each is scope.node for each in inner)
+                    ):
+                        return bound
+                continue
+            for each in ast.walk(statement):
+                if _calls(each, title):
+                    calls.append(number)
+                elif _binds(each, name):
+                    stores.append((number, each))
+        for number, store in stores:
+            if any(call < number for call in calls) and any(call > number for call in calls):
+                return store
+        return None
+
+    def _report(self, region: Region, node: ast.AST, finding: Diagnostic, *labels: Label) -> None:
+        where = Label(self.source.span(region.node), f"run by `{region.transformation}`")
+        key = (node, finding.code)
+        placed = finding.replaced(span=self.source.span(node), labels=(*labels, where))
+        self.found.setdefault(key, placed)
+
+
+_RETURN = "return the new value, or report it with `jax.debug.callback`"
+
+
+def _body(node: ast.AST) -> list[ast.AST]:
+    body = getattr(node, "body", [])
+    return [*body] if isinstance(body, list) else [body]
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a body, without those of functions and classes in it."""
+    pending = [*reversed(_body(node))]
+    if isinstance(node, ast.For):
+        pending += [node.target, node.iter]
+    while pending:
+        each = pending.pop()
+        yield each
+        if not isinstance(each, FunctionNode | ast.ClassDef):
+            pending.extend(reversed(children(each)))
+        elif isinstance(each, FunctionStatement):
+            pending.extend(each.decorator_list)
+
+
+def _is_store(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and _is_store(node)
+
+
+def _constants(node: ast.expr) -> set[object]:
+    return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+
+
+def _yields(program: Program, function: Scope) -> bool:
+    node = function.node
+    return isinstance(node, FunctionStatement) and program.source.yields(node) is not None
