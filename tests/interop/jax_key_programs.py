@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -59,7 +60,14 @@ class Writer:
 
     def statement(self, depth: int, nested: int) -> None:
         """Write one statement of a random kind."""
-        kinds = [self._draw, self._split, self._unpack, self._fold, self._tuple, self._call]
+        kinds: list[Callable[[int, int], None]] = [
+            self._draw,
+            self._split,
+            self._unpack,
+            self._fold,
+            self._tuple,
+            self._call,
+        ]
         if nested:
             kinds += [self._branch, self._loop, self._scan, self._cond, self._list, self._closure]
             kinds += [self._fori, self._map]
@@ -72,7 +80,9 @@ class Writer:
         new = self.name("k")
         key = self.take()
         self.line(f"{new} = jr.split({key}, 3)", depth)
-        self.fresh += [f"{new}[{n}]" for n in range(3)]
+        names = [f"{new}_{n}" for n in range(3)]  # jax counts an item that is taken as used
+        self.line(f"{', '.join(names)} = {', '.join(f'{new}[{n}]' for n in range(3))}", depth)
+        self.fresh += names
 
     def _unpack(self, depth: int, _: int) -> None:
         key, one, two = self.take(), self.name("k"), self.name("k")
@@ -181,11 +191,13 @@ class Writer:
     def _closure(self, depth: int, nested: int) -> None:
         key, name = self.take(), self.name("inner")
         self.line(f"def {name}(x):", depth)
-        self._inside(depth + 1, nested, key)
-        self.line("return x", depth + 1)
-        self.line(f"x = {name}(x)", depth)
         if self.faulty and self.random.random() < 0.3:
+            self.line(f"return x + {self.draw(key)}", depth + 1)
             self.line(f"x = {name}(x)", depth)
+        else:
+            self._inside(depth + 1, nested, key)
+            self.line("return x", depth + 1)
+        self.line(f"x = {name}(x)", depth)
 
 
 HEAD = """\
