@@ -539,7 +539,16 @@ _ABSURD = Fact("==", 0, 1)
 class Assumptions:
     """An immutable set of facts about sizes, and its consequences."""
 
-    __slots__ = ("_constraints", "_definitions", "_groups", "_hash", "_lower", "_proofs", "facts")
+    __slots__ = (
+        "_alternatives",
+        "_constraints",
+        "_definitions",
+        "_groups",
+        "_hash",
+        "_lower",
+        "_proofs",
+        "facts",
+    )
 
     facts: tuple[Fact, ...]
 
@@ -549,6 +558,8 @@ class Assumptions:
         # Consequences are computed at the first request.
         self._lower: dict[str, int] | None = None
         self._definitions: dict[str, Size] | None = None
+        self._alternatives: list[dict[str, Size]] | None = None
+        """Other definitions, where several facts define the same name."""
         self._groups: list[FactGroup] | None = None
         self._constraints: dict[tuple[int, ...], Constraints] = {}
         self._proofs: dict[Fact, bool] = {}
@@ -638,9 +649,20 @@ class Assumptions:
         return self._definitions
 
     def _same_by_definitions(self, a: Size, b: Size) -> bool:
-        defined = self._defined_names()
-        if not defined:
+        if not self._defined_names():
             return False
+        if self._same_where(self._defined_names(), a, b):
+            return True
+        if self._alternatives is None:
+            self._alternatives = [
+                found
+                for n, fact in enumerate(self.facts)
+                if n and fact.relation == "=="
+                if (found := definitions((fact, *self.facts))) != self._definitions
+            ]
+        return any(self._same_where(defined, a, b) for defined in self._alternatives)
+
+    def _same_where(self, defined: Mapping[str, Size], a: Size, b: Size) -> bool:
         try:
             return dims.substitute(a, defined) == dims.substitute(b, defined)
         except (DimTooLarge, ZeroDivisionError):

@@ -28,6 +28,7 @@ CAMPAIGNS: Final = {
     "artefacts": "tests.fuzz.artefacts",
     "identity": "tests.identity.campaign",
     "differential": "tests.differential.campaign",
+    "meshes": "tests.fuzz.meshes",
     "replay": "tests.replay.campaign",
 }
 """The modules of which each has a `CAMPAIGN`."""

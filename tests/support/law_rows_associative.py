@@ -70,7 +70,7 @@ def _scans() -> Iterator[Row]:
     keys = block("Key, i32, Key, i32", lambda k, i, l, j: [l, i + j])  # noqa: E741
     for length in (3, 5000):
         yield Row(AssociativeScan(keys, 0, N), array_types("Key[n], i32[n]"), {"n": length})
-    counts = block("Key[2], f32, f32[2], f32, f32[2]", lambda k, a, x, b, y: [a + b, x * b + y])
+    counts = block("Key[2], f32, f32[2], f32, f32[2]", lambda k, a, x, b, y: [a * b, x * b + y])
     yield Row(
         AssociativeScan(counts, 1, N),
         array_types("Key[2], f32[n], f32[n 2]"),

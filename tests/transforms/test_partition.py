@@ -5,21 +5,30 @@ The devices are threads that run the NumPy meaning in step (`devices`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var
-from pscdsl._src.transforms.partition import partition
+from pscdsl._src.analysis.verify import verify
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var, evaluate, walk
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
+from pscdsl._src.primitives.collectives import SENDING, PlaceAlong
+from pscdsl._src.primitives.elementwise import add, multiply
+from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence
+from pscdsl._src.primitives.shaping import Reshape
+from pscdsl._src.transforms.partition import partition, pieces_along
+from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.placements import AxesDiffer, UnequalPieces
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import Dim, parse
 from pscdsl.typing.placements import Placement
 from tests.primitives.test_primitive_laws import COVERED, ROWS, _close  # pyright: ignore[reportPrivateUsage]
 from tests.support.law_rows import Row
+from tests.support.law_rows_b import block
 from tests.transforms.devices import run
 
 MESH = {"data": 2, "model": 2}
@@ -90,3 +99,58 @@ def test_a_primitive_on_pieces_gives_the_whole(name: str) -> None:
                     got, want, dtype = np.abs(got), np.abs(want), dtype.real
                 close = _close(row, dtype, got, want)
                 assert np.all(close), (row, [str(p) for p in placements], got, want)
+
+
+def _function(types: str, build: Callable[..., Sequence[Value]]) -> Function:
+    body = block(types, build)
+    return Function("program", ("n",), Assumptions(), body)
+
+
+def test_a_power_of_a_size_is_cut_along_two_axes() -> None:
+    n = parse("n")
+
+    def build(x: Value) -> list[Value]:
+        flat = PlaceAlong((("data", "model"),))(x)
+        return [PlaceAlong((("model",),))(flat), Reshape((n * n, n))(flat)]
+
+    function = _function("f64[n*n*n]", build)
+    x = np.arange(64.0)
+    for axes in ("data",), ("model",), ("data", "model"):
+        placement = Placement((axes,))
+        program = partition(function, [placement], [None, None], tuple(MESH))
+        verify(program.function)
+        for got, want in zip(run(program, [x], {"n": 4}, MESH), (x, x), strict=True):
+            assert np.array_equal(got.reshape(64), want)
+
+
+AFFINE = block(
+    "f64[3], f64[3], f64[3], f64[3]", lambda a, b, c, d: [multiply(a, c), add(multiply(b, c), d)]
+)
+BOTH = block("f64[3], f64[3]", lambda x, y: [x, y])
+IN_ORDER: dict[str, Callable[..., Sequence[Value]]] = {
+    "cumulative": lambda x, y: [Cumulative("sum", 0)(x)],
+    "reversed": lambda x, y: [Cumulative("maximum", 0, reverse=True)(x)],
+    "recurrence": lambda x, y: [LinearRecurrence(0)(x, y)],
+    "prefixes": lambda x, y: AssociativeScan(AFFINE, 0, parse("n")).bind(x, y),
+    "total": lambda x, y: MapReduce(BOTH, AFFINE, 0, 0, 0, parse("n")).bind(x, y),
+}
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_one_row_of_each_piece_is_sent(name: str) -> None:
+    function = _function("f64[n 3], f64[n 3]", IN_ORDER[name])
+    operands = [np.random.default_rng(n).uniform(-1, 1, (24, 3)) for n in range(2)]
+    wanted = evaluate(function, {"n": 24}, operands)
+    for axes in ("data",), ("data", "model"):
+        placements = [Placement((axes, ()))] * 2
+        program = partition(function, placements, [None] * len(wanted), tuple(MESH))
+        gathered = [
+            each.outputs[0].type.shape[0]
+            for each in walk(program.function.body)
+            if isinstance(each.primitive, SENDING)
+        ]
+        assert gathered
+        assert {*gathered} == {pieces_along(axes)}
+        found = run(program, operands, {"n": 24}, MESH)
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)

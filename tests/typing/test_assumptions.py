@@ -238,6 +238,21 @@ def test_an_equality_too_large_to_rearrange_is_no_definition() -> None:
     assert found == {"n": 1}
 
 
+def test_every_definition_of_a_name_makes_sizes_equal() -> None:
+    facts = assuming("n == d*p, n == m*q, q == d*r")
+    d, p, q, r = map(name, "dpqr")
+    for count in (1, 2, 3):
+        whole = _power(n, count)
+        assert facts.equal(_power(d * p, count), whole)
+        assert facts.equal(_power(m * q, count), whole)
+        assert facts.equal(_power(m * d * r, count), whole)
+        assert not facts.equal(_power(d * q, count), whole)
+
+
+def _power(size: Size, count: int) -> Size:
+    return size if count == 1 else size * _power(size, count - 1)
+
+
 def test_assumptions_are_values() -> None:
     base = assuming("n >= 2")
     extended = base.assume(claim("m == n"))

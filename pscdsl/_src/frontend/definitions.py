@@ -636,7 +636,7 @@ class Definition:
         arguments = signature.placements(choice)
         results = signature.result_placements(choice, result)
         axes = mesh_axes_of(function, (*arguments, *results)) if mesh is None else mesh
-        return partition(function, arguments, results, axes)
+        return partition(function, arguments, results, axes, self._returns_span())
 
     def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
         """Return the result of the body, given its arguments by name."""

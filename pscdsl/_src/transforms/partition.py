@@ -21,6 +21,7 @@ from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, walk
+from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.collectives import (
     AllGather,
     AllReduce,
@@ -31,9 +32,10 @@ from pscdsl._src.primitives.collectives import (
     ReduceScatter,
 )
 from pscdsl._src.primitives.control import Call, Control, Expanded, substitute_block
-from pscdsl._src.primitives.reductions import Reduction
+from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence, Reduction
 from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
 from pscdsl._src.primitives.shaping import Broadcast, Iota, exactly
+from pscdsl._src.transforms.ordered_parts import Pieces, without_rows
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.placements import (
@@ -42,7 +44,7 @@ from pscdsl.typing.codes.placements import (
     NotPartitioned,
     UnequalPieces,
 )
-from pscdsl.typing.diagnostics import Failure, Span
+from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.facts import Fact
 from pscdsl.typing.placements import Placement
@@ -100,21 +102,26 @@ def partition(
     arguments: Sequence[Placement],
     results: Sequence[Placement | None],
     mesh: Sequence[str],
+    returns: Span = NOWHERE,
 ) -> Partitioned:
     """Return the program of each device of a mesh with these axes, of any size.
 
     `arguments` has the placement of each parameter of the body, `results` that of each result, or
-    None where it may be any. Nothing is cut along axes that the mesh has not. Raise a Failure where
-    pieces are not equal, or do not meet.
+    None where it may be any; `returns` is the place where the results are declared. Nothing is cut
+    along axes that the mesh has not. Raise a Failure where pieces are not equal, or do not meet.
     """
     for name in mesh:
         if name in function.dims:
             problem = f"names the mesh axis `{name}`, which is a size, too"
-            placement = next((str(x) for x in arguments if name in x.used), f"_@{name}")
-            raise Failure(MeshAxisMisused(placement=placement, problem=problem))
+            placed = [(x, returns) for x in results if x is not None]
+            pairs = zip(arguments, function.body.params, strict=True)
+            placed = [*[(x, var.origin) for x, var in pairs], *placed]
+            first = next(((str(x), place) for x, place in placed if name in x.used), None)
+            placement, place = first or (f"_@{name}", NOWHERE)
+            raise Failure(MeshAxisMisused(placement=placement, problem=problem)).at(place)
     own = [Placement(axes_on(mesh, each.axes)) for each in arguments]
     wanted = [None if each is None else Placement(axes_on(mesh, each.axes)) for each in results]
-    return Partition(function, own, mesh).partitioned(function, own, wanted)
+    return Partition(function, own, mesh).partitioned(function, own, wanted, returns)
 
 
 def axes_on(mesh: Iterable[str], axes: Axes) -> Axes:
@@ -181,6 +188,7 @@ class Partition:
         function: Function,
         arguments: Sequence[Placement],
         results: Sequence[Placement | None],
+        returns: Span,
     ) -> Partitioned:
         """Return the whole program, its results as they are wanted."""
         given = [placement.axes for placement in arguments]
@@ -196,15 +204,20 @@ class Partition:
                 zip(placed, function.body.results, results, strict=True)
             ):
                 axes = each.axes if wanted is None else wanted.axes
-                here.program.span = made_at.get(atom, function.span)
-                placed[n] = self.finished(here, self.moved(here, each, atom.type, axes))
+                try:
+                    here.program.span = made_at.get(atom, function.span)
+                    placed[n] = self.finished(here, self.moved(here, each, atom.type, axes))
+                except Failure as failure:
+                    raise failure.at(returns) from None
             found.extend([each.axes for each in placed])
             return [each.value for each in placed]
 
-        types = [
-            self.local(var.type, axes)
-            for var, axes in zip(function.body.params, given, strict=True)
-        ]
+        types: list[ArrayType] = []
+        for var, axes in zip(function.body.params, given, strict=True):
+            try:
+                types.append(self.local(var.type, axes))
+            except Failure as failure:
+                raise failure.at(var.origin) from None
         body = closed(self.facts, types, build)
         made = replace(
             function,
@@ -255,9 +268,51 @@ class Partition:
             block = primitive.as_reductions(here.facts, tuple(types))
             if block is not None:
                 return self.block(here, block, inputs)
+        in_order = self.in_order(here, equation, inputs)
+        if in_order is not None:
+            return in_order
         if isinstance(primitive, Control):
             return self.control(here, primitive, equation, inputs)
         return self.plain(here, equation, inputs)
+
+    # Equations that combine elements or rows in order.
+
+    def in_order(
+        self, here: Builder, equation: Equation, inputs: Sequence[Placed]
+    ) -> Sequence[Placed] | None:
+        """Append an equation that combines pieces in order; None if it needs them whole."""
+        primitive = equation.primitive
+        types = tuple([atom.type for atom in equation.inputs])
+        if isinstance(primitive, Cumulative | LinearRecurrence):
+            first, axis = 0, primitive.axis
+            cuts = {x.axes for x in inputs if any(x.axes)}
+        elif isinstance(primitive, AssociativeScan | MapReduce):
+            first, axis = without_rows(primitive, types), 0
+            places = any(any(_places(block, None)) for block in primitive.blocks())
+            if places or any(any(x.axes[n >= first :]) for n, x in enumerate(inputs)):
+                return None
+            cuts = {x.axes[:1] for x in inputs[first:] if any(x.axes)}
+        else:
+            return None
+        if len(cuts) != 1:
+            return None
+        (cut,) = cuts
+        along, length = cut[axis], types[first].shape[axis]
+        if not along or not here.facts.proves(Fact("<=", 1, self._piece(length, along))):
+            return None
+        values: list[Value] = []
+        for n, (x, type_) in enumerate(zip(inputs, types, strict=True)):
+            wanted = (*cut, *x.axes[len(cut) :]) if n >= first else x.axes
+            values.append(self.finished(here, self.moved(here, x, type_, wanted)).value)
+        pieces = Pieces(here, self._mesh, along, axis, pieces_along(along))
+        results = pieces.combined(primitive, values)
+        if results is None:
+            return None
+        axes = () if isinstance(primitive, MapReduce) else cut
+        return [
+            Placed(x, (*axes, *((),) * (var.type.rank - len(axes))))
+            for x, var in zip(results, equation.outputs, strict=True)
+        ]
 
     # Equations without blocks.
 
