@@ -14,6 +14,7 @@ import pytest
 
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var, evaluate, walk
 from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.collectives import SENDING, PlaceAlong
@@ -123,26 +124,34 @@ def test_a_power_of_a_size_is_cut_along_two_axes() -> None:
             assert np.array_equal(got.reshape(64), want)
 
 
-AFFINE = block(
-    "f64[3], f64[3], f64[3], f64[3]", lambda a, b, c, d: [multiply(a, c), add(multiply(b, c), d)]
-)
-BOTH = block("f64[3], f64[3]", lambda x, y: [x, y])
-IN_ORDER: dict[str, Callable[..., Sequence[Value]]] = {
-    "cumulative": lambda x, y: [Cumulative("sum", 0)(x)],
-    "reversed": lambda x, y: [Cumulative("maximum", 0, reverse=True)(x)],
-    "recurrence": lambda x, y: [LinearRecurrence(0)(x, y)],
-    "prefixes": lambda x, y: AssociativeScan(AFFINE, 0, parse("n")).bind(x, y),
-    "total": lambda x, y: MapReduce(BOTH, AFFINE, 0, 0, 0, parse("n")).bind(x, y),
+def _affine(a: Value, b: Value, c: Value, d: Value) -> list[Value]:
+    return [multiply(a, c), add(multiply(b, c), d)]
+
+
+def _both(x: Value, y: Value) -> list[Value]:
+    return [x, y]
+
+
+AFFINE = block("f64[3], f64[3], f64[3], f64[3]", _affine)
+BOTH = block("f64[3], f64[3]", _both)
+IN_ORDER: dict[str, tuple[Primitive, int]] = {
+    "cumulative": (Cumulative("sum", 0), 1),
+    "reversed": (Cumulative("maximum", 0, reverse=True), 1),
+    "recurrence": (LinearRecurrence(0), 2),
+    "prefixes": (AssociativeScan(AFFINE, 0, parse("n")), 2),
+    "total": (MapReduce(BOTH, AFFINE, 0, 0, 0, parse("n")), 2),
 }
 
 
 @pytest.mark.parametrize("name", IN_ORDER)
 def test_one_row_of_each_piece_is_sent(name: str) -> None:
-    function = _function("f64[n 3], f64[n 3]", IN_ORDER[name])
-    operands = [np.random.default_rng(n).uniform(-1, 1, (24, 3)) for n in range(2)]
+    primitive, count = IN_ORDER[name]
+    types = ", ".join(["f64[n 3]"] * count)
+    function = _function(types, lambda *arrays: primitive.bind(*arrays))
+    operands = [np.random.default_rng(n).uniform(-1, 1, (24, 3)) for n in range(count)]
     wanted = evaluate(function, {"n": 24}, operands)
     for axes in ("data",), ("data", "model"):
-        placements = [Placement((axes, ()))] * 2
+        placements = [Placement((axes, ()))] * count
         program = partition(function, placements, [None] * len(wanted), tuple(MESH))
         gathered = [
             each.outputs[0].type.shape[0]
