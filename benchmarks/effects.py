@@ -13,7 +13,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -33,6 +33,10 @@ def best(call: Callable[[], Any]) -> float:
         call()
         times.append(time.process_time() - began)
     return 1e3 * min(times)
+
+
+def _cells(times: Sequence[float | str]) -> str:
+    return "".join(f"{time:10.2f}" if isinstance(time, float) else f"{time:10}" for time in times)
 
 
 def main() -> None:
@@ -59,10 +63,9 @@ def main() -> None:
         for side, python in sides.items()
     }
     print(f"{'':28}{'ours off':>10}{'on':>10}{'jax off':>12}{'on':>10}   ms")
-    for name, (off, on) in tables["ours"].items():
-        rest = tables["jax"].get(name)
-        other = "" if rest is None else f"{rest[0]:12.2f}{rest[1]:10.2f}"
-        print(f"{name:28}{off:10.2f}{on:10.2f}{other}")
+    for name in dict.fromkeys((*tables["ours"], *tables["jax"])):
+        ours, theirs = (tables[side].get(name, ("", "")) for side in ("ours", "jax"))
+        print(f"{name:28}{_cells(ours)}  {_cells(theirs)}")
 
 
 if __name__ == "__main__":

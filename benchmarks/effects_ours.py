@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,20 @@ def checked(x: f32["n n"], steps: i32) -> f32["n n"]:
 
 
 @psc.kernel
+def recorded(x: f32["n n"], steps: i32) -> f32["n n"]:
+    def body(i: i32, x: f32["n n"]) -> f32["n n"]:
+        psc.debug.value("mean", np.mean(x))
+        return np.tanh(x @ x)
+
+    return psc.fori_loop(0, steps, body, x)
+
+
+@psc.kernel
+def indexed(x: f32["n n"], steps: i32) -> f32["n n"]:
+    return psc.fori_loop(0, steps, lambda i, x: np.tanh(x @ x + x[7 * i % x.shape[0]]), x)
+
+
+@psc.kernel
 def watched(x: f32["n n"], steps: i32) -> f32["n n"]:
     def body(i: i32, x: f32["n n"]) -> f32["n n"]:
         psc.progress(i, steps)
@@ -59,7 +74,18 @@ def measured() -> dict[str, tuple[float, float]]:
     with psc.debug.off():
         off = timed(watched, many)
     found["progress, 200,000 steps"] = off, timed(watched, many)
+    found["value"] = timed(recorded), best(lambda: recorded.inspect(X, steps))
+    off = timed(indexed)
+    with psc.debug.checks("index"):
+        found["index"] = off, timed(indexed)
     off = timed(plain)
     with psc.debug.checks("nan"):
         found["NaN"] = off, timed(plain)
+
+    def profiled(folder: str) -> None:
+        with psc.profile(folder):
+            np.asarray(plain(X, steps))
+
+    with TemporaryDirectory() as folder:
+        found["profile"] = off, best(lambda: profiled(folder))
     return found
