@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ def moved(x: f32["n@data d@model"]) -> f32["n@model d@data"]:
 """
 
 
-def _run(code: str) -> object:
+def _run(code: str) -> Any:
     """What a program in a process with eight devices prints, as JSON."""
     environment = {**os.environ, "PSCDSL_DEVICES": "8", "PSCDSL_CACHE": "off"}
     done = subprocess.run(
@@ -130,7 +131,6 @@ for name, (kernel, args) in cases.items():
 print(json.dumps(errors))
 """
     )
-    assert isinstance(found, dict)
     assert len(found) == 25
     assert max(found.values()) <= 2e-6, found
 
@@ -178,7 +178,6 @@ errors.append(told(lambda: step(p, other, y, 0.1)))
 print(json.dumps(errors))
 """
     )
-    assert isinstance(found, list)
     kinds = [kind for kind, _ in found]
     texts = [text for _, text in found]
     assert kinds == [
@@ -207,7 +206,6 @@ for name, sizes in (("step", dict(n=32, d=6, h=16, k=4)), ("moved", dict(n=16, d
 print(json.dumps(pairs))
 """
     )
-    assert isinstance(found, dict)
     assert len(found) == 8
     assert all(predicted == counted for predicted, counted in found.values()), found
     assert any(predicted for predicted, _ in found.values())
