@@ -343,7 +343,9 @@ class Partition:
         ]
         if isinstance(own, Broadcast | Iota):
             self._spread[values[0].atom] = own, tuple(operands)
-        over = frozenset([axis for f in rule.reduced() for axis in along.get(f, ())])
+        over: frozenset[str] = frozenset(
+            [axis for f in rule.reduced() for axis in along.get(f, ())]
+        )
         if over and rule.combine != "sum":
             kind = cast("Reduction", rule.combine)
             combine = AllReduce(self._ordered(over), self._mesh, kind)
