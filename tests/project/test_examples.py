@@ -9,6 +9,7 @@ import importlib.util
 import io
 import json
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -44,6 +45,8 @@ def test_it_is_tested_and_silent_when_imported(
     shown = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     if path.stem == "deployment_server":
         pytest.importorskip("tornado", reason="the server of the example is Tornado's")
+    if path.stem == "many_devices":
+        pytest.importorskip("safetensors", reason="its checkpoints are files of safetensors")
     assert f'example("{path.stem}")' in here or f"$ python examples/{path.name}" in shown
     example(path.stem)
     assert capfd.readouterr() == ("", "")
@@ -74,6 +77,14 @@ def test_the_network_of_convolutions_reads_digits_by_one_compiled_step() -> None
     assert result.losses[-10:].mean() < 0.7
     assert result.accuracy > 0.9
     assert result.compiled == 1
+
+
+def test_a_job_that_is_killed_goes_on_on_another_mesh() -> None:
+    pytest.importorskip("safetensors", reason="its checkpoints are files of safetensors")
+    result = example("many_devices").run()
+    assert result.killed == -signal.SIGKILL
+    assert result.told == "from step 100 to 200 on 2 devices"
+    assert result.accuracy > 0.9
 
 
 def test_the_transformer_learns_to_write() -> None:

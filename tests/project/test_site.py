@@ -156,4 +156,4 @@ def test_imported_names_are_linked() -> None:
 def test_the_gallery_draws_examples_and_tables() -> None:
     examples = {path.stem for path in (ROOT / "examples").glob("*.py")}
     assert {"programs", "plain_numpy"} == PICTURES.keys() - examples
-    assert examples - PICTURES.keys() == {"deployment", "deployment_server"}
+    assert examples - PICTURES.keys() == {"deployment", "deployment_server", "many_devices"}

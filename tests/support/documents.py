@@ -2,7 +2,8 @@
 
 * A `py` block begins with the name of its file.  It is checked: `mistakes.py` and `warned.py` have
   findings, any other has none.
-* A `pycon` block is a session beside these files, a `console` block a command line beside them.
+* A `pycon` block is a session beside these files, a `console` block a command line beside them;
+  one that sets a variable runs in a process of its own, and its last line is an error's.
   In an expected output, `…` stands for anything.
 """
 
@@ -11,9 +12,11 @@ from __future__ import annotations
 import contextlib
 import io
 import linecache
+import os
 import re
 import runpy
 import shlex
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
@@ -96,6 +99,17 @@ class Session:
         if not line.startswith("$ "):
             return ""
         program, *arguments = shlex.split(line[2:])
+        name, equals, value = program.partition("=")
+        if equals:  # a variable of the environment: the program has a process of its own
+            done = subprocess.run(
+                [sys.executable, *arguments[1:]],
+                env={**os.environ, name: value},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            last = done.stderr.splitlines()[-1:] if done.returncode else []
+            return "\n".join([line, *done.stdout.splitlines(), *last, ""])
         out = io.StringIO()
         with contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
             if program == "pscdsl":

@@ -231,6 +231,22 @@ def test_kernels_for_one_device_refuse_pieces() -> None:
     assert np.array_equal(doubled(part.data), 2 * X[part.index])
 
 
+@psc.kernel
+def centred(x: f32["n@data d"]) -> f32["n@data d"]:
+    return x - np.mean(x, axis=0)
+
+
+def test_what_was_lowered_or_exported_is_for_one_device() -> None:
+    compiled = centred.lower(n=8, d=8).compile()
+    loaded = psc.load(centred.export(None, n=8, d=8, key=b"k" * 32), trust=b"k" * 32)
+    for call in (compiled, loaded):
+        with MESH:
+            assert np.array_equal(call(X), X - X.mean(0))
+            with pytest.raises(psc.PlacementError, match="a mesh is not supported there yet"):
+                call(MESH.put(X, "n@data d"))
+            assert np.array_equal(centred(MESH.put(X, "n@data d")), X - X.mean(0))
+
+
 def test_an_array_on_one_device_has_one_piece() -> None:
     array: Any = doubled(X)
     assert array.placement == psc.Placement.whole(2)

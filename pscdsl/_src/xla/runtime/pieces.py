@@ -428,6 +428,7 @@ def misplaced(array: Any) -> PlacementError:
     """Return the error about an array in pieces, given to a program for one device."""
     return PlacementError(
         f"an argument lies {array._sharding}, and this program runs on one device: "
-        "`np.asarray(x)` puts its pieces together, and signatures that name mesh axes "
-        "(`f32['n@data']`) take it as it is"
+        "`np.asarray(x)` puts its pieces together; a kernel whose signature names mesh axes "
+        "(`f32['n@data']`) takes it as it is in the mesh's `with` block, but what was lowered or "
+        "exported is for one device: a mesh is not supported there yet"
     )
