@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from math import prod
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -353,9 +354,19 @@ def live_mesh(mesh: Mesh) -> LiveMesh:
     return _live().setdefault(mesh, LiveMesh(mesh)) if known is None else known
 
 
+_pieces_given: Final = Event()
+"""Set when pieces of an array were given to the user, who may delete or donate them.
+
+Without that, pieces go where their array goes. Asking each is slow: jaxlib makes an array of it,
+and looks for a jax to do so.
+"""
+
+
 def is_gone(array: Any) -> bool:
     """Return whether an array was deleted or donated, or one of its pieces was."""
-    return bool(array.is_deleted()) or any([each.is_deleted() for each in array._arrays])
+    if array.is_deleted():
+        return True
+    return _pieces_given.is_set() and any([each.is_deleted() for each in array._arrays])
 
 
 def require_undeleted(array: Any) -> None:
@@ -403,6 +414,7 @@ def shards(array: Any) -> tuple[Shard, ...]:
         device = Device(handle.platform, _number_of(handle))
         return (Shard(device, tuple([slice(0, size) for size in aval.shape]), array),)
     require_undeleted(array)
+    _pieces_given.set()
     live, parts = sharding.live, sharding.slices(aval.shape)
     piece = Aval(sharding.shard_shape(aval.shape), aval.dtype)
     return tuple(
