@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from pscdsl._src.dialects.jax.library import (
     CONSTANT_INITIALIZERS,
@@ -21,6 +21,15 @@ from pscdsl._src.dialects.jax.library import (
     TRANSPARENT,
 )
 from pscdsl._src.dialects.jax.names import Program, Scope, canonical, imports_of
+from pscdsl._src.dialects.jax.summaries import (
+    State,
+    Summary,
+    Use,
+    known_inside,
+    leaves,
+    roots,
+    with_path,
+)
 from pscdsl._src.dialects.jax.values import (
     Condition,
     Value,
@@ -40,57 +49,9 @@ _MOST_NESTED = 3
 _MOST_USES = 60
 _MOST_NODES = 4_000
 """The most expressions of a function that are evaluated, loops counted as often as they run."""
+_ARRANGING = frozenset("reshape ravel flatten squeeze".split())
+"""Methods whose result holds the same keys."""
 _MUTATORS = frozenset("append extend insert pop remove clear update add setdefault".split())
-
-
-@dataclass(frozen=True)
-class Use:
-    """One use of a key: in this function, or in one that it calls."""
-
-    value: Value
-    key: Value
-    """The key itself, of which several may be made from one seed, which is `value` then."""
-    path: tuple[Value, ...]
-    conditions: frozenset[Condition]
-    node: ast.AST
-    call: int = 0
-    """The number of the call that uses it, and the value by which the function called knows it."""
-    inner: Value | None = None
-    place: ast.AST | None = None
-    """The call that draws, if it is in a function called here."""
-    name: str = ""
-    """How the code calls the key."""
-
-
-@dataclass
-class State:
-    """What holds at a place: values of names and fields, keys used, conditions met."""
-
-    names: dict[str, Value] = field(default_factory=dict[str, Value])
-    fields: dict[tuple[Value, object], Value] = field(
-        default_factory=dict[tuple[Value, object], Value]
-    )
-    versions: dict[Value, int] = field(default_factory=dict[Value, int])
-    uses: dict[Value, tuple[Use, ...]] = field(default_factory=dict[Value, tuple[Use, ...]])
-    conditions: frozenset[Condition] = frozenset()
-    alive: bool = True
-
-    def copy(self) -> State:
-        """Return a copy, which may change."""
-        return State(
-            {**self.names}, {**self.fields}, {**self.versions}, {**self.uses}, self.conditions
-        )
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a call of a function does."""
-
-    uses: tuple[Use, ...]
-    result: Value
-    fields: tuple[tuple[tuple[Value, object], Value], ...]
-    changed: tuple[Value, ...]
-    """The objects of which something unknown changes."""
 
 
 class TooMuch(Exception):
@@ -191,7 +152,7 @@ class Walker:
             test = self._telling(state.conditions, after.conditions)
             value = self.values.choice(test, value, other)
             state = self._merged(test, state, after)
-        outer = {root for root in _roots(value)}
+        outer = {root for root in roots(value)}
         fields = tuple(
             (key, new) for key, new in state.fields.items() if path_of(key[0])[0].kind != "fresh"
         )
@@ -530,7 +491,7 @@ class Walker:
         names = {
             leaf.data[1]: self.state.names[leaf.data[1]]
             for use in summary.uses
-            for leaf in _leaves(use)
+            for leaf in leaves(use)
             if leaf.kind == "name"
             and leaf.data[0] is self.scope
             and leaf.data[1] in self.state.names
@@ -836,6 +797,8 @@ class Walker:
                 result = self._library(function.data, args, words, node)
                 self.bodies -= 1
                 return result
+            case "field" if function.data[0] in _ARRANGING:
+                return self.values.item(function.parts[0], self.values.fresh(node))
             case "phi":
                 found: list[Value] = []
                 test, then, other = function.parts
@@ -1178,7 +1141,7 @@ class Walker:
                 else:
                     conditions |= self._known(changed, holds)
             else:
-                value = new(_with_path(self.values, use.key, use.path))
+                value = new(with_path(self.values, use.key, use.path))
                 self.consume(value, node, frozenset(conditions), call, use)
         result = new(summary.result)
         changes = [(new(key[0]), key[1], new(value)) for key, value in summary.fields]
@@ -1248,7 +1211,7 @@ class Walker:
         self.keys.known_keys.add(root)
         original = None
         if inner is not None:
-            original = _with_path(self.values, inner.key, inner.path)
+            original = with_path(self.values, inner.key, inner.path)
         met = self.state.conditions | conditions
         if contradict(met, met) or any((test, not holds) in met for test, holds in met):
             return
@@ -1258,7 +1221,7 @@ class Walker:
         )
         before = self.state.uses.get(root, ())
         for first in before:
-            if call and first.call == call and _known_inside(first, use):
+            if call and first.call == call and known_inside(first, use):
                 continue
             if overlap(first.path, path) and not contradict(first.conditions, met):
                 self.keys.report(first, self._placed(first, use, inner))
@@ -1275,7 +1238,7 @@ class Walker:
             if not isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
                 continue
             text = self.program.source.text_of(each)
-            if len(text) <= 40 and any(root is leaf for leaf in _roots(self.eval(each))):
+            if len(text) <= 40 and any(root is leaf for leaf in roots(self.eval(each))):
                 return text
         return ""
 
@@ -1307,41 +1270,6 @@ _ORDER = {
     "cond": ("pred", "true_fun", "false_fun", "operand"),
     "switch": ("index", "branches", "operand"),
 }
-
-
-def _roots(value: Value) -> Iterable[Value]:
-    """Yield the values without parts that a value is made of."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        each = pending.pop()
-        if each not in seen:
-            seen.add(each)
-            pending += each.parts
-            yield each
-
-
-def _leaves(use: Use) -> Iterable[Value]:
-    yield from _roots(use.key)
-    for step in use.path:
-        yield from _roots(step)
-
-
-def _with_path(values: Values, root: Value, path: Iterable[Value]) -> Value:
-    """Return the item of a value at the end of some steps."""
-    for step in path:
-        if step.kind == "row":
-            root = values.make("row", None, root, *step.parts[1:])
-        else:
-            root = values.item(root, step)
-    return root
-
-
-def _known_inside(first: Use, again: Use) -> bool:
-    """Return whether the function called uses one value twice: that is reported there."""
-    if first.inner is None or again.inner is None:
-        return False
-    (left, one), (right, other) = path_of(first.inner), path_of(again.inner)
-    return left is right and (overlap(one, other) or one == other)
 
 
 def _is_generator(program: Program, function: FunctionStatement | ast.Lambda) -> bool:

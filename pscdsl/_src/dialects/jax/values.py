@@ -93,6 +93,9 @@ class Values:
         """Return the comparison of two values."""
         if left.kind == right.kind == "const":
             return self.constant(left.data == right.data)
+        if any(each.kind == "const" and each.data is False for each in (left, right)):
+            other = left if right.kind == "const" else right
+            return self.make("not", None, self.equal(other, self.constant(True)))
         none = next((each for each in (left, right) if each.kind == "const"), None)
         if none is not None and none.data is None:
             other = right if none is left else left
