@@ -12,6 +12,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+import pscdsl as psc
+from pscdsl import f32
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.primitive import Primitive
@@ -27,6 +29,7 @@ from pscdsl.typing.codes.placements import AxesDiffer, UnequalPieces
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, parse
 from pscdsl.typing.placements import Placement
+from pscdsl.typing.signatures import Choice
 from tests.primitives.test_primitive_laws import COVERED, ROWS, _close  # pyright: ignore[reportPrivateUsage]
 from tests.support.law_rows import Row
 from tests.support.law_rows_b import block
@@ -163,3 +166,17 @@ def test_one_row_of_each_piece_is_sent(name: str) -> None:
         found = run(program, operands, {"n": 24}, MESH)
         for got, want in zip(found, wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@psc.kernel
+def scaled(x: f32["n@data d"], y: f32["d"]) -> f32["d"]:
+    return np.sum(x, axis=0) * y
+
+
+def test_parts_are_added_before_they_are_multiplied() -> None:
+    """A factor may be infinite where a part is zero, or make a part infinite."""
+    program = scaled.reading.definition.partitioned(scaled.ir(), Choice(), ("data",))
+    x = np.array([[1, 3e38, 1], [0, -3e38, 0]], np.float32)
+    y = np.array([np.inf, 10, 2], np.float32)
+    (found,) = run(program, (x, y), {"n": 2, "d": 3}, {"data": 2})
+    np.testing.assert_array_equal(found, np.array([np.inf, 0, 2], np.float32))

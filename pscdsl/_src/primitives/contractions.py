@@ -177,7 +177,7 @@ class DotGeneral(Bilinear, name="dot_general"):
             y[axis] = number
         result = (*[x[a] for a in (*first, *rows)], *[y[a] for a in columns])
         operands = tuple([x[a] for a in range(len(x))]), tuple([y[a] for a in range(len(y))])
-        return AxisRule(operands, (result,), linear=((0,), (1,)))
+        return AxisRule(operands, (result,))
 
 
 @lru_cache(maxsize=1024)

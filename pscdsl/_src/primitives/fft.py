@@ -144,7 +144,7 @@ class Fft(Primitive, name="fft"):
 
     def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
         rank = inputs[0].rank
-        return AxisRule.leading(rank - self.axes, (rank,), (rank,), ((0,),))
+        return AxisRule.leading(rank - self.axes, (rank,), (rank,))
 
 
 def _double(z: Value, length: Size, ends: bool) -> Value:

@@ -799,7 +799,7 @@ class LinearRecurrence(Primitive, name="linear_recurrence"):
 
     def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
         factors = along(inputs[0].rank, (self.axis,))
-        return AxisRule((factors, factors), (factors,), linear=((1,),))
+        return AxisRule((factors, factors), (factors,))
 
 
 def _accumulator(dtype: DType) -> DType:

@@ -681,12 +681,11 @@ class Convolution(Bilinear, name="convolution"):
 
     def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
         space = (None,) * (inputs[0].rank - 2)
-        linear = ((0,), (1,))
         if not self.groups == self.batch_groups == 1:
             images = 0 if self.batch_groups == 1 else None
             operands = (images, None, *space), (None, None, *space)
-            return AxisRule(operands, ((images, None, *space),), linear=linear)
-        return AxisRule(((0, 1, *space), (2, 1, *space)), ((0, 2, *space),), linear=linear)
+            return AxisRule(operands, ((images, None, *space),))
+        return AxisRule(((0, 1, *space), (2, 1, *space)), ((0, 2, *space),))
 
 
 def _sliding(windows: Sequence[Window], groups: Size, batch_groups: Size = 1) -> Convolution:
