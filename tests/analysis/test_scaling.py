@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def calling(x: f32["n@data d"]) -> f32["d"]:
     return means(x) * 2
 
 
-def placed(kernel: psc.Kernel[..., object]) -> Partitioned:
+def placed(kernel: psc.Kernel[..., Any]) -> Partitioned:
     return on_mesh(kernel.reading, Choice(), ("data",))
 
 
@@ -78,7 +79,7 @@ STEP, BYTE = SLOW.latency, 1 / SLOW.link
         (calling, 6 * STEP + 2 * 3 / 4 * 48 * BYTE),
     ],
 )
-def test_times_by_hand(kernel: psc.Kernel[..., object], sending: float) -> None:
+def test_times_by_hand(kernel: psc.Kernel[..., Any], sending: float) -> None:
     found = predicted(placed(kernel), {"n": 8, "d": 12}, {"data": 4}, SLOW)
     assert found.sending == pytest.approx(sending)
 
