@@ -106,8 +106,11 @@ def train(checkpoint: Path, killed_after: int = 0, *, writes: bool = True) -> Jo
         p = Network(*[known[f"p{at}"] for at in range(4)])
         velocity = Network(*[known[f"velocity{at}"] for at in range(4)])
         first = int(known["step"])
-    whole = Network("i o", "o", "i o", "o")  # on every device
-    p, velocity = mesh.put((p, velocity), (whole, whole))
+
+    def everywhere(x: Any) -> Any:
+        return mesh.put(x, psc.Placement.whole(x.ndim))
+
+    p, velocity = psc.tree.map(everywhere, p), psc.tree.map(everywhere, velocity)
     for i in range(first, STEPS):
         rows = np.random.default_rng(i).choice(len(seen), BATCH, replace=False)
         images = mesh.put(seen[rows], "n@data d")
