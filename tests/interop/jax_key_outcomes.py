@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import import_module
 from typing import Any
 
 
 def outcome(text: str) -> str:
     """Return what jax says of a program: `reused`, `once`, or the name of another error."""
-    import jax
-    from jax.experimental.key_reuse import _core
-
+    jax: Any = import_module("jax")
+    core: Any = import_module("jax.experimental.key_reuse._core")
     namespace: dict[str, Any] = {}
     exec(compile(text, "<program>", "exec"), namespace)
     for flag in (True, False):
         try:
-            traced = jax.make_jaxpr(lambda key, flag=flag: namespace["main"](key, flag))
-            _core.check_key_reuse_jaxpr(traced(jax.random.key(0)).jaxpr)
+            traced = jax.make_jaxpr(namespace["main"], static_argnums=1)
+            core.check_key_reuse_jaxpr(traced(jax.random.key(0), flag).jaxpr)
         except jax.errors.KeyReuseError:
             return "reused"
         except Exception as error:
