@@ -43,7 +43,7 @@ def repeated_product(a: Float["n n"], x: Float["n m"]) -> Float["n m"]:
 
 
 @psc.kernel
-def norms(x: f64["n"]) -> f64["n"]:
+def norms(x: f32["n"]) -> f32["n"]:
     return psc.fori_loop(0, 3, lambda _, x: x / (1 + x @ x), x)
 
 
@@ -177,7 +177,7 @@ def singles(*shape: int) -> Any:
 
 CASES = {
     "small products": (repeated_product, normal(8, 8), normal(8, 8)),
-    "products of vectors": (norms, normal(64)),
+    "products of vectors": (norms, normal(64, dtype=np.float32)),
     "rows in parts": (rows, normal(4096, dtype=np.float32), normal(4096, 200, dtype=np.float32)),
     "turned before a loop": (repeated_product, normal(64, 64), normal(64, 16)),
     "turned in a loop": (turned_step, normal(64, 64), normal(64, 16)),
