@@ -105,8 +105,10 @@ def neural_ode(axes: Axes) -> None:
     module = example("neural_ode")
     rng, times = np.random.default_rng(0), 0.05 * np.arange(120)
     measured = module.truth(np.array([2.0, 0.0]), times) + module.NOISE * rng.normal(size=(120, 2))
-    sizes = ((12, 2), 12, 12)
-    start = module.Network(*(rng.normal(size=s) / d for s, d in zip(sizes, (2, 2, 4), strict=True)))
+    first, bias, last = (12, 2), 12, 12
+    start = module.Network(
+        rng.normal(size=first) / 2, rng.normal(size=bias) / 2, rng.normal(size=last) / 4
+    )
     found = module.fit(start, measured.reshape(-1, 12, 2), times[:12], np.int32(150))
     new = np.array([-1.2, 1.0])
     states = np.asarray(module.swing(found.network, new, times).states)
