@@ -126,6 +126,11 @@ def _sent_along(axes: str, block: Block) -> Size:
     return _block_sent(block).get(axes, 0)
 
 
+def sent_axis(measure: str) -> str | None:
+    """Return the axis of the mesh of a measure such as `sent[data]`; None for another measure."""
+    return measure[5:-1] if measure.startswith("sent[") else None
+
+
 def sent_along(axis: str, equation: Equation) -> Size:
     """Return the bytes that one equation gets from other devices along an axis of the mesh."""
     return _total_along(axis, _sent(equation).items())
@@ -160,10 +165,11 @@ class Cost:
 
     def measure(self, name: str) -> Size:
         """Return a number: `flops`, or `sent[data]` for all that is sent along an axis."""
-        if not name.startswith("sent["):
-            found: Size = getattr(self, name)
-            return found
-        return _total_along(name[5:-1], self.sent)
+        axis = sent_axis(name)
+        if axis is not None:
+            return _total_along(axis, self.sent)
+        found: Size = getattr(self, name)
+        return found
 
     def at(self, sizes: Mapping[str, Size]) -> Cost:
         """Return the cost with numbers in place of sizes."""

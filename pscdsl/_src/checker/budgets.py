@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, sent_along, traffic
+from pscdsl._src.analysis.cost import Cost, bytes_of, cost, moments, sent_along, sent_axis, traffic
 from pscdsl._src.checker.selection import comments_of
 from pscdsl._src.frontend.text.source import DIRECTIVE
 from pscdsl._src.frontend.transformations.derivatives import grad
@@ -67,9 +67,9 @@ class Budget:
     span: Span
 
     @property
-    def is_sent(self) -> bool:
-        """Return whether it bounds what the devices of a mesh send each other."""
-        return self.measure.startswith("sent[")
+    def sent_axis(self) -> str | None:
+        """Return the axis of the mesh along which it bounds what is sent, if it does."""
+        return sent_axis(self.measure)
 
 
 def read_budgets(
@@ -130,7 +130,7 @@ def _measured(text: str) -> tuple[bool, str]:
     of, measure = match["of"], match["measure"]
     if of is not None and of != "gradient":
         raise _Malformed(f"`{of} {measure}` is nothing that is counted", "write `gradient flops`")
-    if measure.startswith("sent["):
+    if sent_axis(measure) is not None:
         return of is not None, measure
     if measure not in MEASURES:
         alike = get_close_matches(measure.lower(), MEASURES, 1)
@@ -267,8 +267,8 @@ def _amounts(
             made = _makers(function.body)
             for atom in function.body.results:
                 yield made.get(atom, NOWHERE), bytes_of(atom.type)
-        case _ if measure.startswith("sent["):
-            yield from _counted(function.body, partial(sent_along, measure[5:-1]), 1)
+        case _ if (axis := sent_axis(measure)) is not None:
+            yield from _counted(function.body, partial(sent_along, axis), 1)
         case _:
             yield from _alive(function, sizes)
 
@@ -336,12 +336,12 @@ def comments_in(source: Source) -> tuple[Comment, ...]:
 
 def over_budget(definition: Definition, choice: Choice) -> Iterator[Diagnostic]:
     """Yield the problems with the budgets of a kernel, for a choice that has a program."""
-    programs: dict[tuple[bool, bool], tuple[Function, Cost] | str] = {}
+    programs: dict[tuple[bool, str | None], tuple[Function, Cost] | str] = {}
     for budget in _budgets(definition):
         if isinstance(budget, Diagnostic):
             yield budget
             continue
-        key = budget.gradient, budget.is_sent
+        key = budget.gradient, budget.sent_axis
         if key not in programs:
             programs[key] = _program(definition, choice, budget)
         found = programs[key]
@@ -447,11 +447,12 @@ def _program(definition: Definition, choice: Choice, budget: Budget) -> tuple[Fu
     try:
         made = _gradient(definition) if budget.gradient else definition
         program = without_effects(made.instance(choice))
-        if budget.is_sent:
-            program = made.partitioned(program, choice).function
-            axis = budget.measure[5:-1]
-            if axis not in program.dims:
+        axis = budget.sent_axis
+        if axis is not None:
+            placed = made.partitioned(program, choice)
+            if axis not in placed.mesh:
                 return f"`{definition.name}` names no mesh axis `{axis}`"
+            program = placed.function
         program = simplify(program)
         return program, cost(program)
     except Failure as failure:
