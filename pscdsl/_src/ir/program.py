@@ -181,15 +181,23 @@ def callees(block: Block) -> Iterator[Function]:
             yield from functions_in(equation.primitive)
 
 
-def effects_in(block: Block) -> Iterator[Primitive]:
-    """Yield the primitives with effects in a block and in all that it calls."""
-    due, met = [block] if Primitive.effects_exist else [], set[Function]()
+def walk_called(block: Block) -> Iterator[Equation]:
+    """Yield every equation of a block and of the functions that it calls, each function once."""
+    due, met = [block], set[Function]()
     while due:
         current = due.pop()
-        yield from [each.primitive for each in walk(current) if each.primitive.has_effect]
-        called = [function for function in callees(current) if function not in met]
+        yield from walk(current)
+        called = [each for each in dict.fromkeys(callees(current)) if each not in met]
         met.update(called)
         due += [function.body for function in called]
+
+
+def effects_in(block: Block) -> Iterator[Primitive]:
+    """Yield the primitives with effects in a block and in all that it calls."""
+    if Primitive.effects_exist:
+        for equation in walk_called(block):
+            if equation.primitive.has_effect:
+                yield equation.primitive
 
 
 def has_effects(block: Block) -> bool:
