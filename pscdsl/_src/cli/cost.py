@@ -22,6 +22,7 @@ from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.kernels.mesh_programs import on_mesh, sizes_on
 from pscdsl._src.primitives.effects import without_effects
 from pscdsl._src.transforms.simplify import simplify
+from pscdsl.typing.dims import Size
 from pscdsl.typing.signatures import Choice
 
 ROWS = ("flops", "bytes", "arguments", "results", "peak")
@@ -195,8 +196,7 @@ def _text(head: str, costs: Mapping[Cost, Sequence[str]], beyond: Sequence[str])
         for name in ROWS:
             lines.append(f"  {name:<10}{amount(counted, name)}")
         for axes, size in counted.sent:
-            number = f"{size:,}" if isinstance(size, int) else str(size)
-            lines.append(f"  {f'sent[{axes}]':<10} {number} bytes")
+            lines.append(f"  {f'sent[{axes}]':<10} {_shown(size)} bytes")
         lines += [f"  one step is counted of the while_loop at {place}" for place in counted.loops]
     if beyond:
         lines.append(f"  tried by examples: {'; '.join(beyond)}; no other cost is known")
@@ -205,15 +205,22 @@ def _text(head: str, costs: Mapping[Cost, Sequence[str]], beyond: Sequence[str])
 
 def amount(cost: Cost, row: str) -> str:
     """Return one of the numbers of a cost as text."""
-    value = getattr(cost, row)
-    unit = "" if row in ("flops", "bytes") else " bytes"
-    return f"{value:,}{unit}" if isinstance(value, int) else f"{value}{unit}"
+    return _shown(getattr(cost, row)) + ("" if row in ("flops", "bytes") else " bytes")
+
+
+def _shown(size: Size) -> str:
+    """Return a number, or a polynomial, as text."""
+    return f"{size:,}" if isinstance(size, int) else str(size)
 
 
 def _data(name: str, cost: Cost, choices: Sequence[str], beyond: Sequence[str]) -> dict[str, Any]:
-    numbers = {row: getattr(cost, row) for row in ROWS}
-    shown = {k: v if isinstance(v, int) else str(v) for k, v in numbers.items()}
+    shown = _plain({row: getattr(cost, row) for row in ROWS})
     loops = [str(place) for place in cost.loops]
     tried = {"choices": [*filter(None, choices)], "examples": [*beyond]}
-    sent = {axes: size if isinstance(size, int) else str(size) for axes, size in cost.sent}
+    sent = _plain(dict(cost.sent))
     return {"kernel": name, **shown, "loops": loops, **tried, **({"sent": sent} if sent else {})}
+
+
+def _plain(sizes: Mapping[str, Size]) -> dict[str, int | str]:
+    """Return numbers as they are, and polynomials as text."""
+    return {key: size if isinstance(size, int) else str(size) for key, size in sizes.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.analysis.cost import function_sent
@@ -82,18 +83,12 @@ class LoweredOnMesh:
         from pscdsl._src.targets.gpu.described import gpu_named
 
         gpu = gpu_named(target)
-        return compile_ahead(self._module(Device(gpu.platform)), gpu, self._count())
+        return compile_ahead(self._module(Device(gpu.platform)), gpu, prod(self.axes.values()))
 
     def _module(self, device: Device) -> Any:
         from pscdsl._src.xla.emit.replicas import for_replicas
 
-        return for_replicas(self.device_program.module(device), self._count())
-
-    def _count(self) -> int:
-        count = 1
-        for size in self.axes.values():
-            count *= size
-        return count
+        return for_replicas(self.device_program.module(device), prod(self.axes.values()))
 
     def _device(self, target: str | None) -> Device:
         from pscdsl._src.targets.gpu.described import gpu_named

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -63,10 +63,8 @@ class Collective(Primitive):
     @property
     def count(self) -> Size:
         """Return the number of devices that exchange with each other."""
-        sizes, total = dict(self.mesh), cast("Size", 1)
-        for axis in self.over:
-            total = total * sizes[axis]
-        return total
+        sizes = dict(self.mesh)
+        return size_of(tuple([sizes[axis] for axis in self.over]))
 
     def groups(self) -> NDArray:
         """Return the devices that exchange with each other, a row each; sizes are numbers."""
@@ -124,6 +122,12 @@ def on_device(here: Evaluation) -> DeviceEvaluation:
     return here
 
 
+def _combining(hlo: Hlo, kind: Reduction, given: ArrayType) -> Any:
+    """Return the region that combines two elements of arrays."""
+    scalar, operation = hlo.tensor(given.with_shape(())), OPERATIONS[kind]
+    return hlo.region([scalar, scalar], lambda pair: (hlo.binary(operation, *pair),))
+
+
 @dataclass(frozen=True)
 class AllReduce(Collective, name="all_reduce"):
     """The arrays of several devices combined element by element, on each of them."""
@@ -158,9 +162,7 @@ class AllReduce(Collective, name="all_reduce"):
         return self._emit(hlo, x, given)
 
     def _emit(self, hlo: Hlo, x: H, given: ArrayType) -> tuple[H, ...]:
-        scalar = hlo.tensor(given.with_shape(()))
-        operation = OPERATIONS[self.kind]
-        body = hlo.region([scalar, scalar], lambda pair: (hlo.binary(operation, *pair),))
+        body = _combining(hlo, self.kind, given)
         groups = {"replica_groups": self.group_attribute(hlo)}
         return hlo.op("all_reduce", (x,), (given,), groups, (body,))
 
@@ -214,8 +216,7 @@ class ReduceScatter(Collective, name="reduce_scatter"):
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         if self.count == 1:
             return operands
-        scalar = hlo.tensor(inputs[0].with_shape(()))
-        body = hlo.region([scalar, scalar], lambda pair: (hlo.binary("add", *pair),))
+        body = _combining(hlo, "sum", inputs[0])
         attributes = {"scatter_dimension": self.axis, "replica_groups": self.group_attribute(hlo)}
         return hlo.op("reduce_scatter", operands, outputs, attributes, (body,))
 

@@ -37,7 +37,7 @@ from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
 from pscdsl._src.primitives.shaping import Broadcast, Iota, exactly
 from pscdsl._src.transforms.ordered_parts import Pieces, without_rows
 from pscdsl._src.transforms.simplify import simplify
-from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.codes.placements import (
     AxesDiffer,
     MeshAxisMisused,
@@ -76,14 +76,12 @@ class Partitioned:
 
     def sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
         """Return the sizes of the program of a device, given those of the whole arrays."""
-        found = {**whole, **{name: mesh[name] for name in self.mesh}}
-        for piece, (name, along) in self.cut.items():
+        for name, along in self.cut.values():
             pieces = prod([mesh[axis] for axis in along])
             if whole[name] % pieces:
                 size, axes = f"{name} = {whole[name]}", "@".join(along)
                 raise Failure(UnequalPieces(size=size, along=axes, pieces=pieces))
-            found[piece] = whole[name] // pieces
-        return found
+        return self.some_sizes(whole, mesh)
 
     def some_sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
         """Return the sizes of the program of a device, as far as those of whole arrays are given.
@@ -219,7 +217,13 @@ class Partition:
             except Failure as failure:
                 raise failure.at(var.origin) from None
         body = closed(self.facts, types, build)
-        made = replace(
+        made = simplify(self._on_device(function, body))
+        placements = tuple([Placement(axes) for axes in found])
+        return Partitioned(made, self._names, self._cut, tuple(arguments), placements)
+
+    def _on_device(self, function: Function, body: Block) -> Function:
+        """Return a function with the body and the sizes of a device."""
+        return replace(
             function,
             dims=self._dims,
             facts=self.facts,
@@ -228,8 +232,6 @@ class Partition:
             result=None,
             origins={},
         )
-        placements = tuple([Placement(axes) for axes in found])
-        return Partitioned(simplify(made), self._names, self._cut, tuple(arguments), placements)
 
     def block(self, here: Builder, block: Block, operands: Sequence[Placed]) -> list[Placed]:
         """Append the equations of a block, and return its results."""
@@ -538,16 +540,7 @@ class Partition:
                 return [each.value for each in placed]
 
             block = closed(self.facts, [x.value.type for x in inputs], build)
-            function = replace(
-                primitive.function,
-                dims=self._dims,
-                facts=self.facts,
-                body=block,
-                parameters=(),
-                result=None,
-                origins={},
-            )
-            known = self._called[key] = function, found
+            known = self._called[key] = self._on_device(primitive.function, block), found
         function, placements = known
         own = Call(function, tuple([(name, variable(name)) for name in self._dims]))
         values = here.bind(own, [x.value for x in inputs])
@@ -742,10 +735,7 @@ class Loop:
 
 def pieces_along(axes: Iterable[str]) -> Size:
     """Return the number of pieces along axes of the mesh."""
-    count: Size = 1
-    for axis in axes:
-        count = count * variable(axis)
-    return count
+    return size_of(tuple(map(variable, axes)))
 
 
 def _divided(
