@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.calls.errors import ArgumentError, CheckError
-from pscdsl._src.ir.program import Function
+from pscdsl._src.language.donation import matched
 from pscdsl._src.primitives.effects import without_effects
 from pscdsl._src.support.effects import COMPILED
 from pscdsl._src.transforms.partition import Partitioned
 from pscdsl._src.transforms.simplify import with_largest
-from pscdsl.typing.array_types import leaves
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.signatures import Choice
 
@@ -66,17 +64,11 @@ def device_program(
 ) -> DeviceProgram:
     """Return the program of each device of a mesh for whole arrays of these sizes."""
     placed = on_mesh(reading, choice, tuple(mesh))
-    donated = _donated(reading.instance(choice), placed, reading.donated_names())
-    return DeviceProgram(placed, sizes_on(placed, sizes, mesh), tuple(donated))
-
-
-def _donated(program: Function, placed: Partitioned, names: Sequence[str]) -> Iterator[int]:
-    """Yield the indices of the arguments that give their memory to results of their placement."""
     body = placed.function.body
-    free = Counter(zip(body.out_types, placed.results, strict=True))
-    owners = [name for name, tree in program.parameters for _ in leaves(tree)]
-    arguments = zip(owners, body.in_types, placed.arguments, strict=True)
-    for at, (name, type_, placement) in enumerate(arguments):
-        if name in names and free[type_, placement] > 0:
-            free[type_, placement] -= 1
-            yield at
+    donated = matched(  # pieces of one type lie in the same way only at one placement
+        reading.instance(choice),
+        reading.donated_names(),
+        [*zip(body.in_types, placed.arguments, strict=True)],
+        [*zip(body.out_types, placed.results, strict=True)],
+    )
+    return DeviceProgram(placed, sizes_on(placed, sizes, mesh), tuple(sorted(donated)))

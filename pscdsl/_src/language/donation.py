@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pscdsl._src.ir.program import Function
 from pscdsl._src.language.writes import refused
-from pscdsl.typing.array_types import ArrayType, leaves
+from pscdsl.typing.array_types import leaves
 from pscdsl.typing.codes.performance import DonatedInVain
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic
 from pscdsl.typing.signatures import Signature, StaticSpec
 
-if TYPE_CHECKING:
-    pass
+T = TypeVar("T")
 
 Donate: TypeAlias = str | int | Sequence[str | int]
 """A parameter by name or position, or several."""
@@ -49,19 +48,24 @@ def donated(signature: Signature, donate: Sequence[object]) -> tuple[str, ...]:
 
 def reused(program: Function, names: Sequence[str]) -> dict[int, str]:
     """Return the arrays, by their place among the program's, that give a result their memory."""
-    free = Counter(program.body.out_types)
-    places: dict[str, list[tuple[int, ArrayType]]] = {}
-    place = 0
-    for name, tree in program.parameters:
-        for leaf in leaves(tree):
-            places.setdefault(name, []).append((place, leaf))
-            place += 1
+    return matched(program, names, program.body.in_types, program.body.out_types)
+
+
+def matched(
+    program: Function, names: Sequence[str], given: Sequence[T], results: Sequence[T]
+) -> dict[int, str]:
+    """Return the arrays of some parameters that each take the place of an equal result.
+
+    `given` and `results` have what has to be equal of each array, in the order of the program.
+    """
+    free = Counter(results)
+    owners = [name for name, tree in program.parameters for _ in leaves(tree)]
     found: dict[int, str] = {}
     for name in names:
-        for index, leaf in places.get(name, ()):
-            if free[leaf] > 0:
-                free[leaf] -= 1
-                found[index] = name
+        for place, (owner, each) in enumerate(zip(owners, given, strict=True)):
+            if owner == name and free[each] > 0:
+                free[each] -= 1
+                found[place] = name
     return found
 
 
