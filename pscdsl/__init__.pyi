@@ -98,7 +98,7 @@ from pscdsl._src.xla.device import (
     UnsupportedDeviceError as UnsupportedDeviceError,
     devices as devices,
 )
-from pscdsl._src.xla.gathering import gather as gather
+from pscdsl._src.kernels.gathering import gather as gather
 from pscdsl._src.xla.mesh import (
     Mesh as Mesh,
     PlacementError as PlacementError,

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from pscdsl._src.ir.numpy_dtypes import from_numpy
+from pscdsl._src.ir.program import Block, Function, Var
+from pscdsl._src.kernels.emission import emitted
 from pscdsl._src.support.processes import once_a_client
 from pscdsl._src.support.tracebacks import public
+from pscdsl._src.transforms.partition import partition
+from pscdsl._src.xla.device import Device
 from pscdsl._src.xla.mesh_executable import MeshExecutable, mesh_executable
 from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.boot import ArrayImpl, Aval
 from pscdsl._src.xla.runtime.devices import NDArray, to_numpy
 from pscdsl._src.xla.runtime.pieces import MeshSharding, require_undeleted
+from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.assumptions import Assumptions, Fact
+from pscdsl.typing.dims import variable
 from pscdsl.typing.placements import Placement
-
-_ELEMENTS: Final = {
-    **{"bool": "i1", "complex64": "complex<f32>", "complex128": "complex<f64>"},
-    **{"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"},
-    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": f"ui{bits}" for bits in (8, 16, 32, 64)},
-}
-"""The names of dtypes in StableHLO, by NumPy's."""
 
 
 @public
@@ -70,7 +70,7 @@ def _gathering(sharding: MeshSharding, aval: Aval) -> MeshExecutable:
     known = _programs().get((sharding, aval))
     if known is None:
         known = _programs()[sharding, aval] = mesh_executable(
-            module_text(sharding, aval),
+            _module(sharding, aval),
             sharding.mesh,
             [sharding.placement],
             [Placement.whole(len(aval.shape))],
@@ -79,40 +79,14 @@ def _gathering(sharding: MeshSharding, aval: Aval) -> MeshExecutable:
     return known
 
 
-def module_text(sharding: MeshSharding, aval: Aval) -> str:
-    """Return a module that gathers an array along each axis that is in pieces."""
-    element = _ELEMENTS[aval.dtype.name]
-    shape = list(sharding.shard_shape(aval.shape))
-    lines: list[str] = []
-    value, kind = "%x0", _tensor(shape, element)
-    first = kind
-    for axis, cut in enumerate(sharding.cuts):
-        if cut == 1:
-            continue
-        shape[axis] *= cut
-        wider, made = _tensor(shape, element), f"%x{len(lines) + 1}"
-        groups = _groups(sharding, axis)
-        lines.append(
-            f'{made} = "stablehlo.all_gather"({value}) {{all_gather_dim = {axis} : i64, '
-            f"replica_groups = dense<{groups}> : tensor<{len(groups)}x{cut}xi64>}} : "
-            f"({kind}) -> {wider}"
-        )
-        value, kind = made, wider
-    body = "\n".join(lines)
-    return f"func.func public @main(%x0: {first}) -> {kind} {{\n{body}\nreturn {value} : {kind}\n}}"
-
-
-def _tensor(shape: list[int], element: str) -> str:
-    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
-
-
-def _groups(sharding: MeshSharding, axis: int) -> list[list[int]]:
-    """Return the devices that differ in the pieces along one axis alone, in the pieces' order."""
-    live = sharding.live
-    names = sharding.placement.axes[axis]
-    own = Placement((names,))
-    others = Placement(tuple([(name,) for name in live.mesh.axes if name not in names]))
-    found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-    for at, ((piece,), rest) in enumerate(zip(live.pieces(own), live.pieces(others), strict=True)):
-        found.setdefault(rest, []).append((piece, at))
-    return [[at for _, at in sorted(group)] for group in found.values()]
+def _module(sharding: MeshSharding, aval: Aval) -> Any:
+    """Return the module of a device for the program that returns an array as a whole."""
+    dims = tuple([f"n{axis}" for axis in range(len(aval.shape))])
+    x = Var(ArrayType(from_numpy(aval.dtype), tuple(map(variable, dims))))
+    facts = Assumptions(tuple([Fact("<=", 0, variable(name)) for name in dims]))
+    program = Function("gather", dims, facts, Block((x,), (), (x,)))
+    axes, whole = sharding.mesh.axes, Placement.whole(len(dims))
+    placed = partition(program, [sharding.placement], [whole], tuple(axes))
+    sizes = placed.sizes(dict(zip(dims, aval.shape, strict=True)), axes)
+    device = Device(sharding.mesh.devices[0].platform)
+    return emitted(placed.function, sizes, device=device)
