@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -106,9 +106,14 @@ class Placement:
         return iter(self.axes)
 
     def __str__(self) -> str:
-        return " ".join(["@".join(["_", *names]) for names in self.axes])
+        return " ".join([placed_word("_", names) for names in self.axes])
 
     __module__ = "pscdsl"
+
+
+def placed_word(size: object, names: Sequence[str]) -> str:
+    """Return a word of a shape with the mesh axes that it is cut along: `n@data`."""
+    return "@".join([str(size), *names])
 
 
 def _axes_of(word: str, text: str) -> tuple[str, ...]:

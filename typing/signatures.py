@@ -32,7 +32,7 @@ from pscdsl.typing.diagnostics import NOWHERE, Span
 from pscdsl.typing.dims import Dim, DimSyntaxError, Size, name, names, parse, substitute, variable
 from pscdsl.typing.dtypes import DEFAULT, F32, F64, DType
 from pscdsl.typing.facts import Fact
-from pscdsl.typing.placements import Placement
+from pscdsl.typing.placements import Placement, placed_word
 from pscdsl.typing.static_values import Instance, OneOf, StaticForm
 
 # The notation of shapes: the text inside `f32["n d+1 *batch _ ..."]`.
@@ -265,7 +265,7 @@ class ArraySpec:
         """Return the words of the shape: `n@data`."""
         axes = self.mesh_axes or ((),) * len(self.dims)
         pairs = zip(self.dims, axes, strict=True)
-        return tuple(["@".join([str(dim), *along]) for dim, along in pairs])
+        return tuple([placed_word(dim, along) for dim, along in pairs])
 
     def with_dims(self, dims: Sequence[DimSpec], axes: MeshAxes = ()) -> ArraySpec:
         """Return the specification with other words, each cut along the axes given for it."""

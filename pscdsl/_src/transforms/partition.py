@@ -47,7 +47,7 @@ from pscdsl.typing.codes.placements import (
 from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
 from pscdsl.typing.facts import Fact
-from pscdsl.typing.placements import Placement
+from pscdsl.typing.placements import Placement, placed_word
 
 Axes: TypeAlias = tuple[tuple[str, ...], ...]
 """For each axis of an array the axes of the mesh along which it is cut."""
@@ -146,7 +146,7 @@ class Partition:
         self._cut = _cut_names(function, arguments, mesh)
         facts: list[Fact] = []
         for piece, (name, along) in self._cut.items():
-            before = piece_of(name, along[:-1])
+            before = placed_word(name, along[:-1])
             facts.append(Fact("==", variable(before), variable(along[-1]) * variable(piece)))
             if function.facts.lower_bound(name) == 0:
                 facts.append(Fact("<=", 0, variable(piece)))
@@ -787,7 +787,7 @@ def placed_text(whole: ArrayType, axes: Axes) -> str:
 def placed_words(whole: ArrayType, axes: Axes) -> str:
     """Return a shape with its placement: `n@data d`."""
     pairs = zip(whole.shape, axes, strict=True)
-    return " ".join(["@".join([str(size), *along]) for size, along in pairs])
+    return " ".join([placed_word(size, along) for size, along in pairs])
 
 
 def _cut_names(
@@ -799,18 +799,13 @@ def _cut_names(
     placed = [(type_, axes_on(mesh, axes)) for type_, axes in _places(function.body, None)]
     for type_, axes in (*given, *placed):
         for size, along in zip(type_.shape, axes, strict=True):
-            every = {name: piece_of(name, along) for name in type_.names()}
+            every = {name: placed_word(name, along) for name in type_.names()}
             divided = _divided(size, along, every) if along else None
             for name in () if divided is None else divided[1]:
                 # A value is cut along the first axes alone on the way to another placement.
                 for count in range(1, len(along) + 1):
-                    found[piece_of(name, along[:count])] = name, along[:count]
+                    found[placed_word(name, along[:count])] = name, along[:count]
     return found
-
-
-def piece_of(name: str, along: Sequence[str]) -> str:
-    """Return the name of the length of a piece: `n@data`."""
-    return "@".join([name, *along])
 
 
 def _places(block: Block, sizes: Mapping[str, Size] | None) -> Iterator[tuple[ArrayType, Axes]]:
