@@ -141,6 +141,33 @@ def test_symmetric_systems_are_their_own_transpose() -> None:
 
 
 @psc.kernel
+def of_one_side(a: f64["n n"], b: f64["n"], c: f64["n"]) -> f64:
+    """A system with two right sides, of which only the first one depends on `b`."""
+
+    def matvec(x: tuple[Any, Any]) -> tuple[Any, Any]:
+        return a @ x[0] + x[1], 2.0 * x[1]
+
+    def solve(_: object, right: tuple[Any, Any]) -> tuple[Any, Any]:
+        y = right[1] / 2.0
+        return np.linalg.solve(a, right[0] - y), y
+
+    def back(_: object, right: tuple[Any, Any]) -> tuple[Any, Any]:
+        x = np.linalg.solve(a.T, right[0])
+        return x, (right[1] - x) / 2.0
+
+    x, y = psc.custom_linear_solve(matvec, (np.cos(b), c), solve, transpose_solve=back)
+    return np.sum(np.sin(x) * y)
+
+
+def test_a_right_side_that_does_not_move_is_no_capture() -> None:
+    """Reverse mode took it for one of the solver's."""
+    (by_b,) = psc.grad(of_one_side, argnums=(1,))(A, B, P)
+    x = np.linalg.solve(A, np.cos(B) - P / 2)
+    wanted = -np.linalg.solve(A.T, np.cos(x) * P / 2) * np.sin(B)
+    np.testing.assert_allclose(np.asarray(by_b), wanted, rtol=1e-10)
+
+
+@psc.kernel
 def nothing_said(a: f64["n n"], b: f64["n"]) -> f64["n"]:
     def loss(b: f64["n"]) -> f64:
         x = psc.custom_linear_solve(lambda x: a @ x, b, lambda _, b: np.linalg.solve(a, b))

@@ -556,7 +556,8 @@ class LinearSolve(Implicit, name="custom_linear_solve"):
             (first, third, second),
             replace(solver, results=solver.results[:count]),
         )
-        known = [operand for operand in operands if not isinstance(operand, ArrayType)]
+        before = operands[: first + second + third]  # a right side may be a constant, too
+        known = [operand for operand in before if not isinstance(operand, ArrayType)]
         right_side = [
             zeros(here, type_) if cotangent is None else cotangent
             for cotangent, type_ in zip(cotangents[:count], types, strict=True)
