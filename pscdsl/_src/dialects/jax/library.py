@@ -25,6 +25,14 @@ TRANSPARENT = frozenset(
 )
 """Functions whose result is called like the function that they are given."""
 MAPPED = frozenset({"jax.vmap", "jax.pmap", "equinox.filter_vmap", "equinox.filter_pmap"})
+DERIVATIVES = frozenset(
+    name
+    for name in (
+        "jax.grad jax.value_and_grad jax.jacfwd jax.jacrev jax.jacobian jax.hessian "
+        "equinox.filter_grad equinox.filter_value_and_grad equinox.filter_jacfwd "
+        "equinox.filter_jacrev"
+    ).split()
+)
 PER_ELEMENT = frozenset({"jax.tree_util.tree_map", "builtins.map"})
 
 RUN: dict[str, tuple[int, ...]] = {

@@ -1,0 +1,203 @@
+"""The run of one function: its state on the way, through branches and loops."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pscdsl._src.dialects.jax.names import Scope
+from pscdsl._src.dialects.jax.summaries import State, Use
+from pscdsl._src.dialects.jax.values import Condition, Value, path_of
+
+if TYPE_CHECKING:
+    from pscdsl._src.dialects.jax.keys import Keys
+
+_MOST_NESTED = 3
+"""Loops nested more deeply are run once, not twice."""
+
+
+class TooMuch(Exception):
+    """A function is too large to be followed."""
+
+
+class Run(ABC):
+    """The run of one function over values that say where keys come from."""
+
+    def __init__(self, keys: Keys, scope: Scope) -> None:
+        self.keys = keys
+        self.scope = scope
+        self.program = keys.program
+        self.values = keys.values
+        self.state = State()
+        self.recorded: list[Use] = []
+        self.returned: list[tuple[Value, State]] = []
+        self.breaks: list[list[State]] = []
+        self.continues: list[list[State]] = []
+        self.loops = 0
+        self.bodies = 0
+        """How many functions of the library that call given functions are being called."""
+        self.nodes = 0
+        self.locals: list[dict[str, Value]] = []
+        """The names of comprehensions, innermost last."""
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr) -> Value:
+        """Return the value of an expression."""
+
+    @abstractmethod
+    def call(
+        self, function: Value, args: list[Value], words: dict[str, Value], node: ast.AST
+    ) -> Value:
+        """Return the result of a call, and do what it does to keys."""
+
+    def telling(self, first: Iterable[Condition], second: Iterable[Condition]) -> Value:
+        """Return the condition that holds in the first of two cases and not in the second."""
+        others = set(second)
+        for test, holds in first:
+            if (test, not holds) in others and holds:
+                return test
+        return self.values.fresh("case")
+
+    def merged(self, test: Value, first: State, second: State) -> State:
+        names = {
+            name: self.values.choice(test, value, other)
+            for name, value in first.names.items()
+            if (other := second.names.get(name)) is not None
+        }
+        for name in first.names.keys() ^ second.names.keys():
+            names[name] = first.names.get(name) or second.names[name]
+        fields: dict[tuple[Value, object], Value] = {}
+        for key in first.fields.keys() | second.fields.keys():
+            values = [
+                state.fields.get(key) or self.field(key[0], key[1], state)
+                for state in (first, second)
+            ]
+            fields[key] = self.values.choice(test, *values)
+        versions = {
+            each: max(first.versions.get(each, 0), second.versions.get(each, 0))
+            for each in first.versions.keys() | second.versions.keys()
+        }
+        uses = {**first.uses}
+        for root, more in second.uses.items():
+            old = uses.get(root, ())
+            uses[root] = (*old, *(use for use in more if use not in old))
+        return State(names, fields, versions, uses, first.conditions & second.conditions)
+
+    def joined(self, states: Sequence[State]) -> State:
+        """Return the state after one of several."""
+        alive = [state for state in states if state.alive]
+        if not alive:
+            return replace(self.state, alive=False)
+        result = alive[0]
+        for other in alive[1:]:
+            test = self.telling(result.conditions, other.conditions)
+            result = self.merged(test, result, other)
+        return result
+
+    def branch(self, test: Value, then: Callable[[], object], other: Callable[[], object]) -> None:
+        """Run one of two ways, as a condition says."""
+        if test.kind == "const":
+            (then if test.data else other)()
+            return
+        before = self.state
+        ends: list[State] = []
+        for holds, way in ((True, then), (False, other)):
+            self.state = before.copy()
+            self.state.conditions |= self.known(test, holds)
+            way()
+            ends.append(self.state)
+        alive = [each for each in ends if each.alive]
+        if len(alive) == 2:
+            self.state = self.merged(test, *ends)
+            self.state.conditions = before.conditions | (ends[0].conditions & ends[1].conditions)
+        else:
+            self.state = alive[0] if alive else ends[0]
+
+    def known(self, test: Value, holds: bool) -> frozenset[Condition]:
+        """Return what a condition says, part by part."""
+        if test.kind == "not":
+            return self.known(test.parts[0], not holds)
+        if (test.kind, holds) in (("and", True), ("or", False)):
+            return frozenset[Condition]().union(*(self.known(part, holds) for part in test.parts))
+        return frozenset({(test, holds)})
+
+    def steps(
+        self,
+        node: ast.AST,
+        step: Callable[[Value], None],
+        *,
+        surely: bool = False,
+        forever: bool = False,
+    ) -> None:
+        """Run the body of a loop for its first step and for another one."""
+        before = self.state
+        ran = self.values.fresh(node)
+        loop = self.values.fresh(node)
+        self.breaks.append([])
+        self.loops += 1
+        self.state = before.copy()
+        if not surely:
+            self.state.conditions |= {(ran, True)}
+        for _ in range(2 if self.loops <= _MOST_NESTED else 1):
+            self.continues.append([])
+            step(loop)
+            self.state = self.joined([self.state, *self.continues.pop()])
+            if not self.state.alive:
+                break
+        self.loops -= 1
+        left = self.breaks.pop()
+        ends = [each for each in ([] if forever else [self.state]) + left if each.alive]
+        after = self.joined(ends) if ends else replace(self.state, alive=False)
+        if surely:
+            self.state = after
+        else:
+            start = before.copy()
+            self.state = self.merged(ran, after, start) if after.alive else start
+            self.state.conditions = before.conditions
+
+    def element(self, iterated: Value, loop: Value, origin: object) -> Value:
+        """Return an element of what a loop goes through."""
+        match iterated.kind:
+            case "zip":
+                return self.values.make(
+                    "tuple",
+                    None,
+                    *(self.element(part, loop, origin) for part in iterated.parts),
+                )
+            case "enumerate":
+                element = self.element(iterated.parts[0], loop, origin)
+                return self.values.make("tuple", None, self.values.fresh(origin), element)
+            case "const" | "range":
+                return self.values.fresh(origin)
+            case _:
+                return self.values.make("row", None, iterated, loop, self.values.fresh(origin))
+
+    def change(self, value: Value) -> None:
+        """Forget the fields of an object."""
+        if value.kind in ("const", "library", "function", "class", "tuple", "dict"):
+            return
+        self.state.versions[value] = self.state.versions.get(value, 0) + 1
+        for key in [key for key in self.state.fields if key[0] is value]:
+            del self.state.fields[key]
+
+    def field(self, owner: Value, name: object, state: State) -> Value:
+        return self.values.make("field", (name, state.versions.get(owner, 0)), owner)
+
+    def unknown(
+        self, function: Value, args: Iterable[Value], words: dict[str, Value], node: ast.AST
+    ) -> Value:
+        """Return the result of a call that cannot be followed."""
+        given = [*args, *words.values()]
+        if any(path_of(each)[0] in self.keys.known_keys for each in given):
+            self.keys.unseen.add(node)
+        owner = function
+        while owner.kind in ("field", "item"):
+            owner = owner.parts[0]
+            self.change(owner)
+        for each in given:
+            if each.kind in ("param", "name", "object"):
+                self.change(each)
+        return self.values.fresh(node)
