@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pscdsl._src.primitives.random import FoldIn, RandomBits, SeedKey, SplitKey
+from pscdsl._src.primitives.random import BitsAt, FoldIn, RandomBits, SeedKey, SplitKey
 from pscdsl.typing.assumptions import Assumptions, parse_fact
 from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import ALL, U8, U16, U32, U64
@@ -28,6 +28,8 @@ def _rows() -> Iterator[Row]:
     for dtype in (U8, U16, U32, U64):
         yield Row(RandomBits((), dtype), array_types("Key"))
         yield Row(RandomBits((N, 2 * M), dtype), array_types("Key"), {"n": 7, "m": 40})
+        yield Row(BitsAt(dtype), array_types("Key, i64"))
+        yield Row(BitsAt(dtype), array_types("Key[m n], i64[m n]"))
         yield Row(RandomBits((3,), dtype), array_types("Key[n m]"))
         yield Row(RandomBits((N,), dtype), array_types("Key[n]"), {"n": 0}, facts=EMPTY)
 

@@ -2,7 +2,8 @@
 
 A factor is a number that names such an axis: an equation with its operands cut along the axes of a
 factor gives its results cut along the axes of that factor. A factor that no result has is combined:
-the results of the parts, combined once more, are the result.
+the results of the parts, combined once more, are the result. Along a factor that no operand has, an
+equation can make a part of its result.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class AxisRule:
     """The reduction that combines along factors which no result has."""
     linear: Sequence[Sequence[int]] = ()
     """Sets of operands in which the results are linear together, the others constant."""
+    counted: Sequence[int] = ()
+    """Factors that the equation makes, along which its elements depend on their places."""
 
     @classmethod
     def leading(

@@ -23,7 +23,7 @@ from pscdsl.typing.python_containers import is_tuple
 if TYPE_CHECKING:
     from pscdsl._src.interpreters.cut import Cut
     from pscdsl._src.ir.axis_rules import AxisRule
-    from pscdsl._src.ir.builder import Value
+    from pscdsl._src.ir.builder import Builder, Value
     from pscdsl._src.ir.program import Atom, Block, Equation, Function
 
 
@@ -596,6 +596,21 @@ class Primitive:
         The types are those of the parts. Most primitives have no sizes among their parameters.
         """
         return self
+
+    def counted_part(
+        self,
+        here: Builder,
+        operands: Sequence[Value],
+        whole: Types,
+        outputs: Types,
+        starts: Mapping[int, Value],
+    ) -> Sequence[Value]:
+        """Return parts of its results, cut along factors that its `axis_rule` counts.
+
+        `whole` has the types of the results, `outputs` those of the parts, and `starts` the place
+        where the part begins for each such factor, an i64.
+        """
+        raise NotImplementedError
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         """Return the number of its floating-point operations."""

@@ -7,17 +7,19 @@ Each primitive also takes arrays of keys, and treats each key alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.ir.program import Atom, Literal
-from pscdsl._src.primitives.shaping import each_batched
+from pscdsl._src.primitives.elementwise import add, multiply
+from pscdsl._src.primitives.shaping import Iota, each_batched
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size
@@ -176,6 +178,10 @@ class SeedKey(Primitive, name="random_seed"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = outputs[0].rank
+        return AxisRule.leading(rank, (rank,), (rank,))
+
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
@@ -220,15 +226,44 @@ class SplitKey(Primitive, name="random_split"):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * COST
 
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        return _counting(inputs[0], outputs[0])
+
+    def counted_part(
+        self,
+        here: Builder,
+        operands: Sequence[Value],
+        whole: Types,
+        outputs: Types,
+        starts: Mapping[int, Value],
+    ) -> Sequence[Value]:
+        return FoldIn().bind(*_at_places(here, operands[0], whole[0], outputs[0], starts))
+
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return self.bind(*operands), (True,)
 
 
+class AtCounters(Primitive):
+    """Base of the results of keys at counters.  Operands keys, integers, of one shape."""
+
+    def cost(self, inputs: Types, outputs: Types) -> Size:
+        return size_of(outputs[0].shape) * COST
+
+    def batch(
+        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
+    ) -> tuple[Sequence[Value], Sequence[bool]]:
+        return self.bind(*each_batched(operands, batched, size)), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        rank = outputs[0].rank
+        return AxisRule.leading(rank, (rank, rank), (rank,))
+
+
 @dataclass(frozen=True)
-class FoldIn(Primitive, name="random_fold_in"):
-    """A key from a key and an integer: the block at that counter.  Operands key, integer.
+class FoldIn(AtCounters, name="random_fold_in"):
+    """A key from a key and an integer: the block at that counter.
 
     Under one key, different integers give different keys.
     """
@@ -246,19 +281,8 @@ class FoldIn(Primitive, name="random_fold_in"):
         return (np.stack(pair, axis=-1),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (key, data), shape = operands, hlo.shape(inputs[1].shape)
-        words = HloWords(hlo, shape)
-        counter = _words(hlo, data, inputs[1])
-        pair = threefry(words, _halves(hlo, key, shape), counter)
-        return (_key(hlo, pair, shape, outputs[0]),)
-
-    def cost(self, inputs: Types, outputs: Types) -> Size:
-        return size_of(outputs[0].shape) * COST
-
-    def batch(
-        self, operands: Sequence[Value], batched: Sequence[bool], size: Size
-    ) -> tuple[Sequence[Value], Sequence[bool]]:
-        return self.bind(*each_batched(operands, batched, size)), (True,)
+        pair = _at_counters(hlo, operands, inputs)
+        return (_key(hlo, pair, hlo.shape(inputs[1].shape), outputs[0]),)
 
 
 @dataclass(frozen=True)
@@ -280,23 +304,14 @@ class RandomBits(Primitive, name="random_bits"):
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (key,), shape = operands, here.shape(self.shape)
-        high, low = blocks(key, prod(shape))
-        if self.dtype is U64:
-            found = (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
-        else:
-            found = (high ^ low).astype(to_numpy(self.dtype))
+        found = _bits(blocks(key, prod(shape)), self.dtype)
         return (found.reshape((*key.shape[:-1], *shape)),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         batch, count = _sizes(hlo, inputs[0], self.shape)
-        high, low = _blocks(hlo, operands[0], batch, count)
-        flat = ArrayType(self.dtype, (batch, count))
-        if self.dtype is U64:
-            wide = hlo.binary("shift_left", hlo.convert(high, flat), hlo.full(32, flat))
-            found = hlo.binary("or", wide, hlo.convert(low, flat))
-        else:
-            found = hlo.convert(hlo.binary("xor", high, low), flat)
-        return (hlo.reshape(found, outputs[0]),)
+        pair = _blocks(hlo, operands[0], batch, count)
+        flat = _emitted_bits(hlo, pair, ArrayType(self.dtype, (batch, count)))
+        return (hlo.reshape(flat, outputs[0]),)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(outputs[0].shape) * COST
@@ -305,6 +320,80 @@ class RandomBits(Primitive, name="random_bits"):
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
         return self.bind(*operands), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        return _counting(inputs[0], outputs[0])
+
+    def counted_part(
+        self,
+        here: Builder,
+        operands: Sequence[Value],
+        whole: Types,
+        outputs: Types,
+        starts: Mapping[int, Value],
+    ) -> Sequence[Value]:
+        placed = _at_places(here, operands[0], whole[0], outputs[0], starts)
+        return BitsAt(self.dtype).bind(*placed)
+
+
+@dataclass(frozen=True)
+class BitsAt(AtCounters, name="random_bits_at"):
+    """The integers that `RandomBits` has at places: a part of them on a device of a mesh."""
+
+    dtype: DType
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        return RandomBits((), self.dtype).type_rule(facts, *FoldIn().type_rule(facts, *operands))
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        (key,) = FoldIn().evaluate(here, *operands)
+        return (_bits((key[..., 0], key[..., 1]), self.dtype),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        pair = _at_counters(hlo, operands, inputs)
+        return (_emitted_bits(hlo, pair, outputs[0].with_shape(hlo.shape(outputs[0].shape))),)
+
+
+def _bits(pair: tuple[NDArray, NDArray], dtype: DType) -> NDArray:
+    """Return unsigned integers of blocks."""
+    high, low = pair
+    if dtype is U64:
+        return np.asarray((high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64))
+    return np.asarray((high ^ low).astype(to_numpy(dtype)))
+
+
+def _emitted_bits(hlo: Hlo, pair: Pair, to: ArrayType) -> H:
+    """Emit unsigned integers of blocks."""
+    high, low = pair
+    if to.dtype is U64:
+        wide = hlo.binary("shift_left", hlo.convert(high, to), hlo.full(32, to))
+        return hlo.binary("or", wide, hlo.convert(low, to))
+    return hlo.convert(hlo.binary("xor", high, low), to)
+
+
+def _counting(key: ArrayType, result: ArrayType) -> AxisRule:
+    """Return the axis rule of counters under each key."""
+    every = tuple(range(result.rank))
+    return AxisRule((every[: key.rank],), (every,), counted=every[key.rank :])
+
+
+def _at_places(
+    here: Builder,
+    key: Value,
+    whole: ArrayType,
+    part: ArrayType,
+    starts: Mapping[int, Value],
+) -> tuple[Value, Value]:
+    """Return the key and the counter of each element in a part of what keys make."""
+    counters: Value | None = None
+    for axis in range(key.ndim, part.rank):
+        count = here.bind(Iota(part.shape, axis, I64), ())[0]
+        if axis in starts:
+            count = add(count, starts[axis])
+        count = multiply(count, here.size(size_of(whole.shape[axis + 1 :]), I64))
+        counters = count if counters is None else add(counters, count)
+    assert counters is not None, "a part is cut along an axis of counters"
+    return here.spread(key, part.shape, tuple(range(key.ndim))), counters
 
 
 def _sizes(hlo: Hlo, key: ArrayType, shape: Shape) -> tuple[int, int]:
@@ -327,6 +416,13 @@ def _blocks(hlo: Hlo, keys: H, batch: int, count: int) -> Pair:
         (low,) = hlo.op("iota", (), (type,), {"iota_dimension": 1})
         counter = (hlo.full(0, type), low)
     return threefry(HloWords(hlo, shape), (first, second), counter)
+
+
+def _at_counters(hlo: Hlo, operands: Sequence[H], inputs: Types) -> Pair:
+    """Return the blocks of keys at counters."""
+    (key, counter), shape = operands, hlo.shape(inputs[1].shape)
+    words = _words(hlo, counter, inputs[1])
+    return threefry(HloWords(hlo, shape), _halves(hlo, key, shape), words)
 
 
 def _halves(hlo: Hlo, keys: H, shape: Sequence[int]) -> Pair:

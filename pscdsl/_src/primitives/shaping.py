@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -14,12 +14,12 @@ from pscdsl._src.interpreters.replay import repeated
 from pscdsl._src.ir.axis_rules import AxisRule, along, matched
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
-from pscdsl._src.primitives.elementwise import Select
+from pscdsl._src.primitives.elementwise import Convert, Select, add
 from pscdsl._src.primitives.pointwise import Linear
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, maximum
-from pscdsl.typing.dtypes import BOOL, KEY, DType
+from pscdsl.typing.dtypes import BOOL, I64, KEY, DType
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Builder, Value
@@ -106,6 +106,24 @@ class Iota(Primitive, name="iota", cheap=True):
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        return AxisRule((), (tuple(range(len(self.shape))),), counted=(self.axis,))
+
+    def resized(self, inputs: Types, outputs: Types) -> Self:
+        return replace(self, shape=outputs[0].shape)
+
+    def counted_part(
+        self,
+        here: Builder,
+        operands: Sequence[Value],
+        whole: Types,
+        outputs: Types,
+        starts: Mapping[int, Value],
+    ) -> Sequence[Value]:
+        # Counts in i64 are converted as the whole ones are.
+        counts = here.bind(Iota(outputs[0].shape, self.axis, I64), ())[0]
+        return (Convert(self.dtype)(add(counts, starts[self.axis])),)
 
 
 # Primitives that move elements without computing: new axes, new orders, parts and joins.
@@ -226,8 +244,7 @@ class Broadcast(Shaping, name="broadcast", cheap=True):
         return moved.bind(*operands), (True,)
 
     def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
-        new = tuple([a if a in self.dims else None for a in range(len(self.shape))])
-        return AxisRule((self.dims,), (new,), linear=((0,),))
+        return AxisRule((self.dims,), (tuple(range(len(self.shape))),), linear=((0,),))
 
     def resized(self, inputs: Types, outputs: Types) -> Self:
         return replace(self, shape=outputs[0].shape)

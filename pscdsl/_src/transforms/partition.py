@@ -26,15 +26,17 @@ from pscdsl._src.primitives.collectives import (
     AllGather,
     AllReduce,
     AllToAll,
+    DevicePlace,
     MeshAxes,
     OwnPart,
     PlaceAlong,
     ReduceScatter,
 )
 from pscdsl._src.primitives.control import Call, Control, Expanded, substitute_block
+from pscdsl._src.primitives.elementwise import Convert, multiply
 from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence, Reduction
 from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
-from pscdsl._src.primitives.shaping import Broadcast, Iota, exactly
+from pscdsl._src.primitives.shaping import Broadcast, exactly
 from pscdsl._src.transforms.ordered_parts import Pieces, without_rows
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import ArrayType, size_of
@@ -46,6 +48,7 @@ from pscdsl.typing.codes.placements import (
 )
 from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
 from pscdsl.typing.dims import Dim, Size, names, substitute, variable
+from pscdsl.typing.dtypes import I64
 from pscdsl.typing.facts import Fact
 from pscdsl.typing.placements import Placement, placed_word
 
@@ -60,6 +63,19 @@ class Placed(NamedTuple):
     axes: Axes
     parts: frozenset[str] = frozenset()
     """The axes of the mesh over which it is a sum in parts."""
+
+
+class Made(NamedTuple):
+    """A value that an equation on pieces has made, and can make parts of."""
+
+    equation: Equation
+    """The equation on whole arrays."""
+    rule: AxisRule
+    along: Mapping[int, tuple[str, ...]]
+    """The axes of the mesh along which each factor is cut."""
+    operands: tuple[Placed, ...]
+    result: int
+    """The index of the value among the results."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +169,9 @@ class Partition:
         self.facts = function.facts.assume(*facts)
         self._dims = (*function.dims, *self._names, *self._cut)
         self._called: dict[object, tuple[Function, list[tuple[Axes, frozenset[str]]]]] = {}
-        self._spread: dict[Atom, tuple[Broadcast | Iota, tuple[Value, ...]]] = {}
+        self._made: dict[Atom, Made] = {}
+        self._smaller: dict[tuple[Atom, Axes], Placed] = {}
+        """What devices have of values, once cut further."""
 
     # The sizes of pieces.
 
@@ -332,19 +350,14 @@ class Partition:
             for size, factor in zip(type_.shape, factors, strict=True):
                 if factor in along and not self.has_pieces(size, along[factor]):
                     del along[factor]
-        wanted = [_axes_of(factors, along) for factors in rule.results]
         operands = [
-            self.moved(here, x, type_, _axes_of(factors, along)).value
+            self.moved(here, x, type_, _axes_of(factors, along))
             for x, type_, factors in zip(inputs, given, rule.operands, strict=True)
         ]
-        types = tuple([self.local(t, axes) for t, axes in zip(made, wanted, strict=True)])
-        own = primitive.resized(tuple([x.type for x in operands]), types)
-        values = [
-            exactly(x, type_.shape)
-            for x, type_ in zip(here.bind(own, operands), types, strict=True)
-        ]
-        if isinstance(own, Broadcast | Iota):
-            self._spread[values[0].atom] = own, tuple(operands)
+        values, wanted = self._bound(here, equation, rule, along, operands)
+        if not parts and not rule.reduced():
+            for n, x in enumerate(values):
+                self._made[x.atom] = Made(equation, rule, along, tuple(operands), n)
         over: frozenset[str] = frozenset(
             [axis for f in rule.reduced() for axis in along.get(f, ())]
         )
@@ -354,6 +367,51 @@ class Partition:
             values = [here.bind(combine, (x,))[0] for x in values]
             over = frozenset()
         return [Placed(x, axes, parts | over) for x, axes in zip(values, wanted, strict=True)]
+
+    def _bound(
+        self,
+        here: Builder,
+        equation: Equation,
+        rule: AxisRule,
+        along: Mapping[int, tuple[str, ...]],
+        operands: Sequence[Placed],
+    ) -> tuple[list[Value], list[Axes]]:
+        """Append an equation whose factors are cut, and return its results and their axes."""
+        primitive = equation.primitive
+        whole = tuple([var.type for var in equation.outputs])
+        wanted = [_axes_of(factors, along) for factors in rule.results]
+        types = tuple([self.local(t, axes) for t, axes in zip(whole, wanted, strict=True)])
+        values = [x.value for x in operands]
+        starts = {
+            factor: self._start(here, equation, rule, factor, along[factor])
+            for factor in rule.counted
+            if along.get(factor)
+        }
+        if starts:
+            made = primitive.counted_part(here, values, whole, types, starts)
+        else:
+            own = primitive.resized(tuple([x.type for x in values]), types)
+            made = here.bind(own, values)
+        return [exactly(x, t.shape) for x, t in zip(made, types, strict=True)], wanted
+
+    def _start(
+        self,
+        here: Builder,
+        equation: Equation,
+        rule: AxisRule,
+        factor: int,
+        along: tuple[str, ...],
+    ) -> Value:
+        """Return the first place of the own piece along a factor that the equation makes."""
+        n, axis = next(
+            (n, factors.index(factor))
+            for n, factors in enumerate(rule.results)
+            if factor in factors
+        )
+        length = self._piece(equation.outputs[n].type.shape[axis], along)
+        (place,) = here.bind(DevicePlace(along, self._mesh), ())
+        start: Value = multiply(Convert(I64)(place), here.size(length, I64))
+        return start
 
     def _kept_parts(
         self, here: Builder, primitive: Primitive, rule: AxisRule, inputs: Sequence[Placed]
@@ -449,11 +507,7 @@ class Partition:
             lost = have[len(kept[axis]) :]
             if lost:
                 x = self._without(here, x, whole, wanted, axis, lost, asked)
-        for axis, want in enumerate(wanted):
-            new = want[len(x.axes[axis]) :]
-            if new:
-                x = self._cut_more(here, x, whole, axis, new)
-        return x
+        return x if x.axes == wanted else self._cut_more(here, x, whole, wanted)
 
     def _without(
         self,
@@ -484,25 +538,86 @@ class Partition:
             move = AllGather(lost, self._mesh, axis, length, asked)
         return x._replace(value=here.bind(move, (x.value,))[0], axes=tuple(axes))
 
-    def _cut_more(
-        self, here: Builder, x: Placed, whole: ArrayType, axis: int, new: tuple[str, ...]
-    ) -> Placed:
-        """Return the own piece of what every device has; a number is spread over a piece only."""
-        axes = (*x.axes[:axis], (*x.axes[axis], *new), *x.axes[axis + 1 :])
-        spread = self._spread.get(x.value.atom)
-        if spread is not None:
-            made, operands = spread
-            shape = self.local(whole, axes).shape
-            if isinstance(made, Broadcast) and axis not in made.dims:
-                value = here.bind(Broadcast(shape, made.dims), operands)[0]
-                self._spread[value.atom] = Broadcast(shape, made.dims), operands
-                return Placed(value, axes, x.parts)
-            if isinstance(made, Iota) and made.axis != axis:
-                value = here.bind(Iota(shape, made.axis, made.dtype), ())[0]
-                self._spread[value.atom] = Iota(shape, made.axis, made.dtype), ()
-                return Placed(value, axes, x.parts)
-        part = OwnPart(new, self._mesh, axis, self.local(whole, axes).shape[axis])
-        return x._replace(value=here.bind(part, (x.value,))[0], axes=axes)
+    def _cut_more(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
+        """Return the own piece of what every device has.
+
+        Only the piece is computed, by the equations that made the value, and their operands are
+        cut. What a loop, a call or a sum made is cut as it is, and so is a parameter.
+        """
+        due = [(x, whole, wanted)]
+        program = here.program
+        place = program.span
+        while due:
+            y, type_, axes = due[-1]
+            made = self._made.get(y.value.atom)
+            along = None if made is None else self._along_part(made, axes)
+            if made is None or along is None:
+                self._smaller[y.value.atom, axes] = self._own_part(here, y, type_, axes)
+                due.pop()
+                continue
+            needed = [
+                (operand, atom.type, _axes_of(factors, along))
+                for operand, atom, factors in zip(
+                    made.operands, made.equation.inputs, made.rule.operands, strict=True
+                )
+            ]
+            missing = [
+                (operand, atom, want)
+                for operand, atom, want in needed
+                if operand.axes != want and (operand.value.atom, want) not in self._smaller
+            ]
+            if missing:
+                due.extend(missing)
+                continue
+            operands = [
+                operand if operand.axes == want else self._smaller[operand.value.atom, want]
+                for operand, _, want in needed
+            ]
+            program.span = made.equation.span
+            values, _ = self._bound(here, made.equation, made.rule, along, operands)
+            value = values[made.result]
+            self._made[value.atom] = made
+            self._smaller[y.value.atom, axes] = Placed(value, axes)
+            program.span = place
+            due.pop()
+        return self._smaller[x.value.atom, wanted]
+
+    def _along_part(self, made: Made, axes: Axes) -> dict[int, tuple[str, ...]] | None:
+        """Return the axes of the mesh along which factors are cut in a part of a value.
+
+        Return None if a factor has to be whole, or has no such pieces.
+        """
+        along = {**made.along}
+        for factor, want in zip(made.rule.results[made.result], axes, strict=True):
+            if want:
+                if factor is None:
+                    return None
+                along[factor] = want
+        used = [axis for each in along.values() for axis in each]
+        if len({*used}) < len(used):
+            return None
+        sides = (
+            *zip(made.equation.inputs, made.rule.operands, strict=True),
+            *zip(made.equation.outputs, made.rule.results, strict=True),
+        )
+        for atom, factors in sides:
+            for size, factor in zip(atom.type.shape, factors, strict=True):
+                if factor is None or factor not in along:
+                    continue
+                if not self.has_pieces(size, along[factor]):
+                    return None
+        return along
+
+    def _own_part(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
+        """Return the own piece of an array that every device has."""
+        for axis, want in enumerate(wanted):
+            new = want[len(x.axes[axis]) :]
+            if new:
+                axes = (*x.axes[:axis], want, *x.axes[axis + 1 :])
+                length = self.local(whole, axes).shape[axis]
+                part = OwnPart(new, self._mesh, axis, length)
+                x = x._replace(value=here.bind(part, (x.value,))[0], axes=axes)
+        return x
 
     def _scattered(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
         """Return a value whose parts are added, each device with its own part of the sum."""
@@ -524,7 +639,13 @@ class Partition:
     # Calls and blocks.
 
     def call(self, here: Builder, primitive: Call, inputs: Sequence[Placed]) -> Sequence[Placed]:
-        """Append the call of a function that is partitioned for these placements."""
+        """Append the call of a function that is partitioned for these placements.
+
+        A function whose results can be made in parts is replaced by its equations.
+        """
+        if all(map(_can_make_parts, primitive.function.body.equations)):
+            body = substitute_block(primitive.function.body, dict(primitive.sizes))
+            return self.block(here, body, inputs)
         inputs = [self.finished(here, x) for x in inputs]
         axes = tuple([x.axes for x in inputs])
         key = primitive.function, primitive.sizes, axes
@@ -777,6 +898,13 @@ def _needs_whole(given: Sequence[ArrayType], made: Sequence[ArrayType]) -> AxisR
         tuple([(None,) * each.rank for each in given]),
         tuple([(None,) * each.rank for each in made]),
     )
+
+
+def _can_make_parts(equation: Equation) -> bool:
+    """Return whether a part of an equation's results needs parts of its operands only."""
+    types = [tuple([atom.type for atom in side]) for side in (equation.inputs, equation.outputs)]
+    rule = equation.primitive.axis_rule(types[0], types[1])
+    return rule is not None and not rule.reduced()
 
 
 def placed_text(whole: ArrayType, axes: Axes) -> str:
