@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 from pscdsl.typing import dims
-from pscdsl.typing.dims import DimTooLarge, Factor, Kind, Size
+from pscdsl.typing.dims import DimTooLarge, Factor, Kind, Monomial, Size
 from pscdsl.typing.facts import (
     Constraints,
     Fact,
@@ -469,6 +469,38 @@ def definitions(facts: Iterable[Fact]) -> dict[str, Size]:
     return found
 
 
+def known_products(facts: Iterable[Fact], defined: Mapping[str, Size]) -> dict[Monomial, int]:
+    """Return the products of names that facts say to be numbers, `8 == m*n`."""
+    found: dict[Monomial, int] = {}
+    for fact in facts:
+        if fact.relation != "==":
+            continue
+        try:
+            fact = fact.substitute(defined)
+        except (DimTooLarge, ZeroDivisionError):
+            continue
+        for side, other in ((fact.left, fact.right), (fact.right, fact.left)):
+            terms = dims.as_terms(other)
+            if isinstance(side, int) and len(terms) == 1 and len(terms[0][0]) > 1:
+                monomial, coefficient = terms[0]
+                if side % coefficient == 0:
+                    found[monomial] = side // coefficient
+    return found
+
+
+def with_products(size: Size, products: Mapping[Monomial, int]) -> Size:
+    """Return a size with numbers in place of products that are known."""
+    if not products:
+        return size
+    total: Size = 0
+    for monomial, coefficient in dims.as_terms(size):
+        for product, number in products.items():
+            while (rest := dims.quotient(monomial, product)) is not None:
+                monomial, coefficient = rest, dims.bounded(coefficient * number)
+        total = total + dims.from_terms({monomial: coefficient})
+    return total
+
+
 class Simplifier:
     """Replaces defined names, and drops operations whose result is provably an operand."""
 
@@ -546,6 +578,7 @@ class Assumptions:
         "_groups",
         "_hash",
         "_lower",
+        "_products",
         "_proofs",
         "facts",
     )
@@ -560,6 +593,7 @@ class Assumptions:
         self._definitions: dict[str, Size] | None = None
         self._alternatives: list[dict[str, Size]] | None = None
         """Other definitions, where several facts define the same name."""
+        self._products: dict[Monomial, int] | None = None
         self._groups: list[FactGroup] | None = None
         self._constraints: dict[tuple[int, ...], Constraints] = {}
         self._proofs: dict[Fact, bool] = {}
@@ -649,7 +683,7 @@ class Assumptions:
         return self._definitions
 
     def _same_by_definitions(self, a: Size, b: Size) -> bool:
-        if not self._defined_names():
+        if not self._defined_names() and not self._known_products():
             return False
         if self._same_where(self._defined_names(), a, b):
             return True
@@ -662,9 +696,15 @@ class Assumptions:
             ]
         return any(self._same_where(defined, a, b) for defined in self._alternatives)
 
+    def _known_products(self) -> dict[Monomial, int]:
+        if self._products is None:
+            self._products = known_products(self.facts, self._defined_names())
+        return self._products
+
     def _same_where(self, defined: Mapping[str, Size], a: Size, b: Size) -> bool:
         try:
-            return dims.substitute(a, defined) == dims.substitute(b, defined)
+            difference = dims.substitute(a, defined) - dims.substitute(b, defined)
+            return difference == 0 or with_products(difference, self._known_products()) == 0
         except (DimTooLarge, ZeroDivisionError):
             return False
 

@@ -27,6 +27,11 @@ def means(x: f32["n@data d"]) -> f32["d"]:
 
 
 @psc.kernel
+def eight(x: f32["8@data d"]) -> f32["d"]:
+    return np.sum(x, axis=0)
+
+
+@psc.kernel
 def whole(x: f32["n@data d"]) -> f32["n d"]:
     return psc.place(x, "n d")
 
@@ -99,6 +104,12 @@ def test_weak_scaling_keeps_the_pieces() -> None:
     assert found.slope < 0.2
     free = weak_scaling(placed(means), {"n": 64, "d": 8}, {"data": 4}, Machine("m", 1, 1e15, 0))
     assert free.slope == pytest.approx(1, abs=0.02)
+
+
+def test_pieces_of_a_number_do_not_stay() -> None:
+    found = weak_scaling(placed(eight), {"d": 12}, {"data": 4}, SLOW)
+    assert [*found.times] == [4]
+    assert found.times[4].sending == pytest.approx(6 * STEP + 2 * 3 / 4 * 48 * BYTE)
 
 
 SOURCE = """\

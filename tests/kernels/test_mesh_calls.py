@@ -66,6 +66,18 @@ def noisy(key: psc.Key, x: f32["n@data d"]) -> tuple[psc.Key, f32["n@data d"]]:
 
 
 @psc.kernel
+def empty(x: f32["n@data d"]) -> tuple[f32["d"], f32["n@data d"], f32["n d"]]:
+    assert x.shape[0] >= 0
+    return np.sum(x, axis=0), np.cumsum(x, axis=0), psc.place(x, "n d")
+
+
+@psc.kernel
+def of_eight(x: f32["8@data d@model"]) -> tuple[f32["d"], f32["8@model d@data"]]:
+    counts = np.arange(8.0, dtype=np.float32)
+    return np.sum(x * counts[:, None], axis=0), psc.place(x, "_@model _@data")
+
+
+@psc.kernel
 def moved(x: f32["n@data d@model"]) -> f32["n@model d@data"]:
     return psc.place(2 * x, "n@model d@data")
 """
@@ -100,6 +112,8 @@ cases = {
     "recurrent": (recurrent, (f(4, 4), f(5, 16, 4))),
     "moved": (moved, (f(16, 8),)),
     "noisy": (noisy, (psc.random.key(3), f(16, 8))),
+    "empty": (empty, (f(0, 8),)),
+    "of_eight": (of_eight, (f(8, 8),)),
 }
 meshes = [{"data": 4}, {"model": 2}, {"data": 2, "model": 2}, {"data": 2, "model": 4}, {"other": 2}]
 
@@ -131,7 +145,7 @@ for name, (kernel, args) in cases.items():
 print(json.dumps(errors))
 """
     )
-    assert len(found) == 25
+    assert len(found) == 35
     assert max(found.values()) <= 2e-6, found
 
 

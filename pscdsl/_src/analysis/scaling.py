@@ -25,7 +25,7 @@ from pscdsl._src.primitives.collectives import (
 )
 from pscdsl._src.primitives.control import Call, Control, function_cost
 from pscdsl._src.transforms.partition import Partitioned
-from pscdsl.typing.dims import Size, evaluate
+from pscdsl.typing.dims import Size, evaluate, names
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,14 @@ class Scaling:
 def weak_scaling(
     placed: Partitioned, whole: Mapping[str, int], mesh: Mapping[str, int], machine: Machine
 ) -> Scaling:
-    """Return the times along the first axis of a mesh, whose pieces stay as long as they are."""
+    """Return the times along the first axis of a mesh, whose pieces stay as long as they are.
+
+    The pieces of a number get shorter: with one, there is only the time on the mesh itself.
+    """
     axis = next(iter(mesh))
-    cut = {name for name, along in placed.cut.values() if axis in along}
+    if any(isinstance(size, int) and axis in along for size, along in placed.cut.values()):
+        return Scaling(axis, {mesh[axis]: predicted(placed, whole, mesh, machine)})
+    cut = {name for size, along in placed.cut.values() if axis in along for name in names(size)}
     piece = {name: whole[name] // mesh[axis] if name in cut else whole[name] for name in whole}
     times: dict[int, Prediction] = {}
     size = 1

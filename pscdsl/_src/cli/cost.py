@@ -85,11 +85,12 @@ class KernelCosts:
                     f"  predicted  {_seconds(here.seconds)} a call: {_seconds(here.computing)} "
                     f"computing, {_seconds(here.sending)} sending"
                 )
-            yield (
-                f"  scaling    slope {found.slope:.3f} along {found.axis} from 1 to "
-                f"{max(found.times)} devices, with pieces of the same size; "
-                f"{found.efficiency:.0%} of the speed on each at {max(found.times)}"
-            )
+            if len(found.times) > 1:
+                yield (
+                    f"  scaling    slope {found.slope:.3f} along {found.axis} from 1 to "
+                    f"{max(found.times)} devices, with pieces of the same size; "
+                    f"{found.efficiency:.0%} of the speed on each at {max(found.times)}"
+                )
 
     def data(self) -> list[dict[str, Any]]:
         """Return the costs as data for JSON."""
@@ -99,8 +100,9 @@ class KernelCosts:
         for data, each in zip(found, self.costs, strict=True):
             if self.machine is not None and each in self.scaling:
                 data["machine"] = asdict(self.machine)
-                data["slope"] = self.scaling[each].slope
-                data["seconds"] = {n: t.seconds for n, t in self.scaling[each].times.items()}
+                times = self.scaling[each].times
+                data["slope"] = self.scaling[each].slope if len(times) > 1 else None
+                data["seconds"] = {n: t.seconds for n, t in times.items()}
         return found
 
 

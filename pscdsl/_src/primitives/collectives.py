@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -96,6 +96,28 @@ class Collective(Primitive):
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0
 
+    def require_mesh(self) -> None:
+        """Refuse axes that the mesh has not, or that are named twice."""
+        names = [name for name, _ in self.mesh]
+        if len({*self.over}) < len(self.over) or not {*self.over} <= {*names}:
+            self.ill_typed(f"axes {self.over} of the mesh {names}")
+
+
+@dataclass(frozen=True)
+class Moving(Collective):
+    """Base of the primitives that give each device something of the others' arrays."""
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        """Emit the operand if there is one device, or nothing in the arrays."""
+        (x,), (result,) = operands, outputs
+        if self.count == 1 or 0 in hlo.shape(result.shape):
+            return (hlo.reshape(x, result),)
+        return self.emit(hlo, x, inputs[0], result)
+
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+        """Emit the result on several devices."""
+        raise NotImplementedError
+
     def with_length(
         self, facts: Assumptions, x: ArrayType, axis: int, length: Size, *, cut: bool
     ) -> ArrayType:
@@ -108,11 +130,20 @@ class Collective(Primitive):
             self.ill_typed(f"{self.count} parts of {part} are not {whole}, axis {axis} of {x}")
         return x.with_shape((*x.shape[:axis], length, *x.shape[axis + 1 :]))
 
-    def require_mesh(self) -> None:
-        """Refuse axes that the mesh has not, or that are named twice."""
-        names = [name for name, _ in self.mesh]
-        if len({*self.over}) < len(self.over) or not {*self.over} <= {*names}:
-            self.ill_typed(f"axes {self.over} of the mesh {names}")
+
+@dataclass(frozen=True)
+class AlongAxis(Moving):
+    """Base of those that put pieces together along an axis, or cut them."""
+
+    axis: int
+    length: Size
+    """The length of the axis in the result."""
+    cuts: ClassVar[bool] = True
+    """Whether the result is a part."""
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        return (self.with_length(facts, x, self.axis, self.length, cut=self.cuts),)
 
 
 def on_device(here: Evaluation) -> DeviceEvaluation:
@@ -129,7 +160,7 @@ def _combining(hlo: Hlo, kind: Reduction, given: ArrayType) -> Any:
 
 
 @dataclass(frozen=True)
-class AllReduce(Collective, name="all_reduce"):
+class AllReduce(Moving, name="all_reduce"):
     """The arrays of several devices combined element by element, on each of them."""
 
     kind: Reduction = "sum"
@@ -149,10 +180,7 @@ class AllReduce(Collective, name="all_reduce"):
                 total = UFUNCS[self.kind](total, other)
             return (np.asarray(total).astype(x.dtype),)
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        (x,), (given,) = operands, inputs
-        if self.count == 1:
-            return operands
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
         if given.dtype.is_float and self.kind in ("maximum", "minimum"):
             # XLA may drop NaN in an extreme of floats; integers in their order keep it.
             signed = SIGNED[given.dtype.bits]
@@ -171,61 +199,46 @@ class AllReduce(Collective, name="all_reduce"):
 
 
 @dataclass(frozen=True)
-class AllGather(Collective, name="all_gather"):
+class AllGather(AlongAxis, name="all_gather"):
     """The pieces of several devices put together along an axis, on each of them."""
 
-    axis: int
-    length: Size
-    """The length of the whole axis."""
     asked: bool = False
     """Whether the source asks for it."""
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        (x,) = operands
-        return (self.with_length(facts, x, self.axis, self.length, cut=False),)
+    cuts: ClassVar[bool] = False
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (x,) = operands
         return (np.concatenate(self.peers(here, x), self.axis),)
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        if self.count == 1:
-            return operands
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
         attributes = {"all_gather_dim": self.axis, "replica_groups": self.group_attribute(hlo)}
-        return hlo.op("all_gather", operands, outputs, attributes)
+        return hlo.op("all_gather", (x,), (result,), attributes)
 
 
 @dataclass(frozen=True)
-class ReduceScatter(Collective, name="reduce_scatter"):
+class ReduceScatter(AlongAxis, name="reduce_scatter"):
     """The arrays of several devices added, each device with its own part along an axis."""
 
-    axis: int
-    length: Size
-    """The length of a part."""
-
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        (x,) = operands
-        if not x.dtype.is_number:
-            self.ill_typed(f"the sum of {x}")
-        return (self.with_length(facts, x, self.axis, self.length, cut=True),)
+        if not operands[0].dtype.is_number:
+            self.ill_typed(f"the sum of {operands[0]}")
+        return super().type_rule(facts, *operands)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (whole,) = AllReduce(self.over, self.mesh).evaluate(here, *operands)
         return OwnPart(self.over, self.mesh, self.axis, self.length).evaluate(here, whole)
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        if self.count == 1:
-            return operands
-        body = _combining(hlo, "sum", inputs[0])
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+        body = _combining(hlo, "sum", given)
         attributes = {"scatter_dimension": self.axis, "replica_groups": self.group_attribute(hlo)}
-        return hlo.op("reduce_scatter", operands, outputs, attributes, (body,))
+        return hlo.op("reduce_scatter", (x,), (result,), attributes, (body,))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape)
 
 
 @dataclass(frozen=True)
-class AllToAll(Collective, name="all_to_all"):
+class AllToAll(Moving, name="all_to_all"):
     """An array cut along one axis, whose pieces were along another one before."""
 
     cut: int
@@ -246,16 +259,14 @@ class AllToAll(Collective, name="all_to_all"):
         whole = np.concatenate(self.peers(here, operands[0]), self.joined)
         return OwnPart(self.over, self.mesh, self.cut, self.part).evaluate(here, whole)
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        if self.count == 1:
-            return operands
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
         attributes = {
             "split_dimension": self.cut,
             "concat_dimension": self.joined,
             "split_count": hlo.size(self.count),
             "replica_groups": self.group_attribute(hlo),
         }
-        return hlo.op("all_to_all", operands, outputs, attributes)
+        return hlo.op("all_to_all", (x,), (result,), attributes)
 
 
 SENDING: Final = (AllReduce, AllGather, ReduceScatter, AllToAll)
@@ -293,16 +304,8 @@ class DevicePlace(Collective, name="device_place"):
 
 
 @dataclass(frozen=True)
-class OwnPart(Collective, name="own_part"):
+class OwnPart(AlongAxis, name="own_part"):
     """The part along an axis that a device has of an array which all have whole."""
-
-    axis: int
-    length: Size
-    """The length of a part."""
-
-    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
-        (x,) = operands
-        return (self.with_length(facts, x, self.axis, self.length, cut=True),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
         (x,) = operands
@@ -312,18 +315,16 @@ class OwnPart(Collective, name="own_part"):
         whole[self.axis] = slice(int(place) * length, (int(place) + 1) * length)
         return (x[tuple(whole)],)
 
-    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
-        if self.count == 1:
-            return operands
-        (output,), index = outputs, ArrayType(I32)
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+        index = ArrayType(I32)
         (place,) = DevicePlace(self.over, self.mesh).lower(hlo, (), (), (index,))
-        words = stored(output)
+        words = stored(result)
         zero = hlo.full(0, index)
-        starts = [zero] * (output.rank + len(words))
-        length = hlo.size(output.shape[self.axis])
+        starts = [zero] * (result.rank + len(words))
+        length = hlo.size(result.shape[self.axis])
         starts[self.axis] = hlo.binary("multiply", place, hlo.full(length, index))
-        sizes = hlo.i64_array((*hlo.shape(output.shape), *words))
-        return hlo.op("dynamic_slice", (*operands, *starts), outputs, {"slice_sizes": sizes})
+        sizes = hlo.i64_array((*hlo.shape(result.shape), *words))
+        return hlo.op("dynamic_slice", (x, *starts), (result,), {"slice_sizes": sizes})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 from typing import NamedTuple, TypeAlias, cast
 
 from pscdsl._src.interpreters.replay import closed
@@ -47,13 +47,25 @@ from pscdsl.typing.codes.placements import (
     UnequalPieces,
 )
 from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
-from pscdsl.typing.dims import Dim, Size, names, substitute, variable
+from pscdsl.typing.dims import (
+    Size,
+    as_terms,
+    evaluate,
+    from_terms,
+    names,
+    substitute,
+    variable,
+)
 from pscdsl.typing.dtypes import I64
 from pscdsl.typing.facts import Fact
 from pscdsl.typing.placements import Placement, placed_word
 
 Axes: TypeAlias = tuple[tuple[str, ...], ...]
 """For each axis of an array the axes of the mesh along which it is cut."""
+
+
+Cuts: TypeAlias = Mapping[str, tuple[Size, tuple[str, ...]]]
+"""The names of the lengths of pieces: the whole, a name or a number, and the axes of the mesh."""
 
 
 class Placed(NamedTuple):
@@ -85,18 +97,18 @@ class Partitioned:
     function: Function
     mesh: tuple[str, ...]
     """The axes of the mesh, in order."""
-    cut: Mapping[str, tuple[str, tuple[str, ...]]]
-    """The names of the lengths of pieces: the name of the whole, and the axes of the mesh."""
+    cut: Cuts
+    """The names of the lengths of pieces."""
     arguments: tuple[Placement, ...]
     results: tuple[Placement, ...]
 
     def sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
         """Return the sizes of the program of a device, given those of the whole arrays."""
-        for name, along in self.cut.values():
-            pieces = prod([mesh[axis] for axis in along])
-            if whole[name] % pieces:
-                size, axes = f"{name} = {whole[name]}", "@".join(along)
-                raise Failure(UnequalPieces(size=size, along=axes, pieces=pieces))
+        for size, along in self.cut.values():
+            pieces, number = prod([mesh[axis] for axis in along]), evaluate(size, whole)
+            if number % pieces:
+                text = str(size) if isinstance(size, int) else f"{size} = {number}"
+                raise Failure(UnequalPieces(size=text, along="@".join(along), pieces=pieces))
         return self.some_sizes(whole, mesh)
 
     def some_sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
@@ -105,9 +117,10 @@ class Partitioned:
         They need not leave equal pieces: for costs, the largest piece counts.
         """
         found = {**whole, **{name: mesh[name] for name in self.mesh}}
-        for piece, (name, along) in self.cut.items():
-            if name in whole:
-                found[piece] = -(-whole[name] // prod([mesh[axis] for axis in along]))
+        for piece, (size, along) in self.cut.items():
+            if names(size) <= whole.keys():
+                pieces = prod([mesh[axis] for axis in along])
+                found[piece] = -(-evaluate(size, whole) // pieces)
         return found
 
 
@@ -135,7 +148,7 @@ def partition(
             raise Failure(MeshAxisMisused(placement=placement, problem=problem)).at(place)
     own = [Placement(axes_on(mesh, each.axes)) for each in arguments]
     wanted = [None if each is None else Placement(axes_on(mesh, each.axes)) for each in results]
-    return Partition(function, own, mesh).partitioned(function, own, wanted, returns)
+    return Partition(function, own, wanted, mesh).partitioned(function, own, wanted, returns)
 
 
 def axes_on(mesh: Iterable[str], axes: Axes) -> Axes:
@@ -155,16 +168,20 @@ class Partition:
     """The pass over one program."""
 
     def __init__(
-        self, function: Function, arguments: Sequence[Placement], mesh: Sequence[str]
+        self,
+        function: Function,
+        arguments: Sequence[Placement],
+        results: Sequence[Placement | None],
+        mesh: Sequence[str],
     ) -> None:
         self._names = tuple(mesh)
         self._mesh: MeshAxes = tuple([(name, variable(name)) for name in mesh])
-        self._cut = _cut_names(function, arguments, mesh)
+        self._cut = _cut_names(function, arguments, results, mesh)
         facts: list[Fact] = []
-        for piece, (name, along) in self._cut.items():
-            before = placed_word(name, along[:-1])
-            facts.append(Fact("==", variable(before), variable(along[-1]) * variable(piece)))
-            if function.facts.lower_bound(name) == 0:
+        for piece, (size, along) in self._cut.items():
+            before = self._piece(size, along[:-1])
+            facts.append(Fact("==", before, variable(along[-1]) * variable(piece)))
+            if not function.facts.proves(Fact("<=", 1, size)):
                 facts.append(Fact("<=", 0, variable(piece)))
         self.facts = function.facts.assume(*facts)
         self._dims = (*function.dims, *self._names, *self._cut)
@@ -184,8 +201,8 @@ class Partition:
         """Return whether an axis of a size has equal pieces along axes of the mesh."""
         return _divided(size, along, self._pieces(along)) is not None
 
-    def _pieces(self, along: tuple[str, ...]) -> dict[str, str]:
-        return {name: piece for piece, (name, axes) in self._cut.items() if axes == along}
+    def _pieces(self, along: tuple[str, ...]) -> dict[Size, str]:
+        return {size: piece for piece, (size, axes) in self._cut.items() if axes == along}
 
     def _piece(self, size: Size, along: tuple[str, ...]) -> Size:
         """Return the length of a piece of an axis."""
@@ -860,24 +877,28 @@ def pieces_along(axes: Iterable[str]) -> Size:
 
 
 def _divided(
-    size: Size, along: tuple[str, ...], pieces: Mapping[str, str]
-) -> tuple[Size, list[str]] | None:
-    """Return the length of a piece of an axis, and the names whose pieces make it.
+    size: Size, along: tuple[str, ...], pieces: Mapping[Size, str]
+) -> tuple[Size, list[Size]] | None:
+    """Return the length of a piece of an axis, and the sizes whose pieces make it.
 
-    `pieces` has the name of the length of a piece for each name that may be cut. One name suffices
-    in a product, `g*o`; all are needed in a sum.
+    `pieces` has the name of the length of a piece for each name that may be cut, and for a number.
+    One of them suffices in a product, `g*o`; each term of a sum needs one.
     """
     count = pieces_along(along)
-    known = (
-        [name for name in sorted(names(size)) if name in pieces] if isinstance(size, Dim) else []
-    )
-    for chosen in ([], *[[name] for name in known], known):
-        env = {name: count * variable(pieces[name]) for name in chosen}
-        whole = substitute(size, env) if isinstance(size, Dim) else size
-        part = whole // count
-        if part * count == whole:
-            return part, chosen
-    return None
+    if size % count == 0:
+        return size // count, []
+    for one in sorted(pieces, key=lambda each: (isinstance(each, int), str(each))):
+        if size % one == 0:
+            return size // one * variable(pieces[one]), [one]
+    terms = [from_terms({monomial: number}) for monomial, number in as_terms(size)]
+    divided = [_divided(term, along, pieces) for term in terms] if len(terms) > 1 else [None]
+    found = [each for each in divided if each is not None]
+    if len(found) < len(divided):
+        return None
+    total: Size = 0
+    for part, _ in found:
+        total = total + part
+    return total, [one for _, used in found for one in used]
 
 
 def _axes_of(factors: Sequence[int | None], along: Mapping[int, tuple[str, ...]]) -> Axes:
@@ -919,21 +940,42 @@ def placed_words(whole: ArrayType, axes: Axes) -> str:
 
 
 def _cut_names(
-    function: Function, arguments: Sequence[Placement], mesh: Sequence[str]
-) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the names of the lengths of pieces, each with the whole's name and its mesh axes."""
-    found: dict[str, tuple[str, tuple[str, ...]]] = {}
-    given = zip(function.body.in_types, [each.axes for each in arguments], strict=True)
+    function: Function,
+    arguments: Sequence[Placement],
+    results: Sequence[Placement | None],
+    mesh: Sequence[str],
+) -> Cuts:
+    """Return the names of the lengths of pieces."""
+    found: dict[tuple[Size, tuple[str, ...]], None] = {}
+    numbers: dict[tuple[str, ...], int] = {}
+    types = (*function.body.in_types, *function.body.out_types)
+    sides = zip(types, (*arguments, *results), strict=True)
+    given = [(type_, each.axes) for type_, each in sides if each is not None]
     placed = [(type_, axes_on(mesh, axes)) for type_, axes in _places(function.body, None)]
-    for type_, axes in (*given, *placed):
-        for size, along in zip(type_.shape, axes, strict=True):
-            every = {name: placed_word(name, along) for name in type_.names()}
-            divided = _divided(size, along, every) if along else None
-            for name in () if divided is None else divided[1]:
-                # A value is cut along the first axes alone on the way to another placement.
-                for count in range(1, len(along) + 1):
-                    found[placed_word(name, along[:count])] = name, along[:count]
-    return found
+    cut = {
+        (size, along): None
+        for type_, axes in (*given, *placed)
+        for size, along in zip(type_.shape, axes, strict=True)
+        if along
+    }
+    # In a product, a name that is cut anyway suffices: names come first.
+    for size, along in sorted(cut, key=lambda each: (len(names(each[0])), len(as_terms(each[0])))):
+        every: dict[Size, str] = {variable(name): name for name in sorted(names(size))}
+        if isinstance(size, int):
+            every = {size: ""}
+        before: dict[Size, str] = {one: "" for one, axes in found if axes == along}
+        divided = _divided(size, along, before) or _divided(size, along, every)
+        for one in () if divided is None else divided[1]:
+            # A value is cut along the first axes alone on the way to another placement.
+            for count in range(1, len(along) + 1):
+                first = along[:count]
+                if isinstance(one, int):  # the pieces of all numbers are multiples of one
+                    numbers[first] = gcd(one, numbers.get(first, 0))
+                else:
+                    found[one, first] = None
+    cuts = [*found, *[(number, along) for along, number in numbers.items()]]
+    cuts.sort(key=lambda each: len(each[1]))
+    return {placed_word(size, along): (size, along) for size, along in cuts}
 
 
 def _places(block: Block, sizes: Mapping[str, Size] | None) -> Iterator[tuple[ArrayType, Axes]]:
