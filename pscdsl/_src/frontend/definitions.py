@@ -51,6 +51,7 @@ from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Kwargs, Place, Poisoned
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
+from pscdsl._src.ir.jax_promotion import JaxPromotion
 from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.language.donation import donated, in_vain
 from pscdsl._src.language.writes import functional, named, own_result
@@ -187,6 +188,8 @@ class Definition:
         self.proven: Signature | None = None
         """The signature with the static integers that were checked as sizes, for all their values.
         """
+        self.jax: JaxPromotion | None = None
+        """JAX's promotion, if it is a function of a JAX program."""
         self.fast_math = False
         """Whether it may be computed by the laws of real numbers."""
         self.writes: tuple[AnyValue, ...] = ()
@@ -465,7 +468,8 @@ class Definition:
             loops = {place: {**texts} for place, texts in kept.loops.items()}
             revealed, assigned = len(kept.revealed), len(kept.assigned)
             found: Mapping[Site, DType]
-            program = Program(facts, self.default_dtypes(choice), decided)
+            known = decided if self.jax is None else None
+            program = Program(facts, self.default_dtypes(choice), known, self.jax)
             try:
                 elaboration = self._elaborate_under(choice, program)
                 if not program.found:
@@ -487,6 +491,8 @@ class Definition:
 
     def default_dtypes(self, choice: Choice) -> Mapping[Kind, DType]:
         """Return the default dtypes of the signature; `float` has 64 bits there."""
+        if self.jax is not None:
+            return self.jax.defaults
         signature, types = self.signature, Instantiation(choice)
         found = [
             leaf.dtype

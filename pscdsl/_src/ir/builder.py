@@ -19,6 +19,7 @@ import numpy as np
 
 from pscdsl._src.ir import numpy_dtypes
 from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
+from pscdsl._src.ir.jax_promotion import JaxPromotion
 from pscdsl._src.ir.program import (
     Atom,
     Block,
@@ -39,7 +40,7 @@ from pscdsl.typing.codes.limits import RevealedType
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
 from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dtypes import BOOL, I64, PYTHON, DType, Kind, accepts_weak, widens
+from pscdsl.typing.dtypes import BOOL, I64, KEY, PYTHON, DType, Kind, accepts_weak, widens
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import Primitive
@@ -111,8 +112,11 @@ class Program:
         facts: Assumptions | None = None,
         defaults: Mapping[Kind, DType] = PYTHON,
         decided: Mapping[Site, DType] | None = None,
+        jax: JaxPromotion | None = None,
     ) -> None:
         self.facts = facts if facts is not None else Assumptions()
+        self.jax = jax
+        """JAX's promotion, if that is how its operands meet."""
         self.defaults = defaults
         """The dtype of each kind where nothing decides."""
         self.decided = decided
@@ -405,6 +409,17 @@ class Builder:
         value, kind = operand, kind_of(operand)
         return Weak(self, kind, (), lambda dtype: self.literal(value, dtype), scalar=True)
 
+    def weak_of(self, operand: Value | Weak | Scalar | Size) -> Weak:
+        """Return an operand as a weak one; integers beside a weak float become weak in JAX."""
+        if isinstance(operand, Value):
+            value, convert = operand, self.basis.convert
+
+            def at(dtype: DType) -> Value:
+                return value if value.dtype is dtype else convert(dtype)(value)
+
+            return Weak(self, value.dtype.kind, value.shape, at, scalar=True, dtype=value.dtype)
+        return operand if isinstance(operand, Weak) else self.weak(operand)
+
 
 _NONE: Final[frozenset[Site]] = frozenset()
 
@@ -610,7 +625,8 @@ class Weak(Operators):
         """This array in the dtype that it has where nothing decides here."""
         program = self.builder.program
         if program.decided is None:
-            return self.at(self.dtype)
+            own = self.dtype
+            return self.at(own if program.jax is None else program.jax.canonical(own))
         site = program.site(which)
         dtype = program.decided.get(site)
         if dtype is None or not accepts_weak(dtype, self.kind):
@@ -745,7 +761,15 @@ def promote(
             elif strong.dtype is not operand.dtype:
                 mixed = True
         values.append(operand)
-    if strong is not None:
+    jax = here.program.jax
+    if jax is not None and (strong is None or strong.dtype is not KEY):
+        met = jax.met([_node(each) for each in values])
+        if not isinstance(met, DType):
+            if weak_ok:
+                return None
+            met = meeting([here.weak_of(x) for x in values])
+        dtype = met
+    elif strong is not None:
         dtype = _widest(here, values, widening) if mixed else strong.dtype
         number = _number_meeting(values) if widening and not dtype.is_inexact else None
         if number is not None:
@@ -755,8 +779,15 @@ def promote(
     elif weak_ok:
         return None
     else:
-        dtype = meeting([x if isinstance(x, Weak) else here.weak(x) for x in values])  # type: ignore[arg-type]
+        dtype = meeting([here.weak_of(x) for x in values])
     return tuple([_in_dtype(here, value, dtype) for value in values])
+
+
+def _node(operand: Value | Weak | int | float) -> DType | Kind:
+    """Return the node of an operand in JAX's lattice."""
+    if isinstance(operand, Value):
+        return operand.dtype
+    return operand.kind if isinstance(operand, Weak) else kind_of(operand)
 
 
 def _widest(here: Builder, operands: Sequence[object], widening: bool) -> DType:
@@ -849,7 +880,7 @@ def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) 
 def _elementwise_weak(
     here: Builder, primitive: Elementwise, operands: Sequence[Operand]
 ) -> Value | Weak:
-    weak = [operand if isinstance(operand, Weak) else here.weak(operand) for operand in operands]  # type: ignore[arg-type]
+    weak = [here.weak_of(operand) for operand in operands]  # type: ignore[arg-type]
     kind = primitive.weak_kind(max(each.kind for each in weak))
     meets = meeting(weak)
     if are_numbers(weak):

@@ -341,12 +341,12 @@ class Meaning:
 
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to the arguments of a call in a kernel."""
-        return self._applied(here, args, kwargs, widening=False)
+        return narrowed(self._applied(here, args, kwargs, widening=False))
 
     def of_mixed(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to operands whose dtypes meet as NumPy promotes them, if that is exact."""
         if self.widens:
-            return self._applied(here, args, kwargs, widening=True)
+            return narrowed(self._applied(here, args, kwargs, widening=True))
         return self.apply(here, args, kwargs)
 
     def _applied(
@@ -392,7 +392,7 @@ class Meaning:
             if self._makes_i64(arguments, dtype) and _in_dtype(result, dtype):
                 raise Failure(IntegersMakeAnArray(function=self.name, dtype=dtype))
             return result
-        weak = [x if isinstance(x, Weak) else _builder(operands).weak(x) for x in operands]
+        weak = [_builder(operands).weak_of(x) for x in operands]
         kind, meets = max(each.kind for each in weak), meeting(weak)
         self._require_kinds(arguments, meets)
         first = self._with(arguments, [each.at(meets) for each in weak])
@@ -586,6 +586,18 @@ _OPERANDS = (Value, Weak, Dim, bool, int, float, complex, np.generic, np.ndarray
 
 def _is_operand(x: object) -> bool:
     return isinstance(x, _OPERANDS)
+
+
+def narrowed(result: Any) -> Any:
+    """Return a result with the dtypes that it has in a JAX program; as it is in a kernel."""
+    if isinstance(result, Value):
+        jax = result.builder.program.jax
+        if jax is None or (dtype := jax.canonical(result.dtype)) is result.dtype:
+            return result
+        return Convert(dtype)(result)
+    if type(result) in (tuple, list):
+        return type(result)(map(narrowed, result))
+    return result
 
 
 def _first_stranger(argument: Any) -> tuple[Any] | None:

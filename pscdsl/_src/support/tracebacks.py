@@ -24,6 +24,8 @@ FOLDER: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(
 """The folder `pscdsl` itself."""
 LIBRARY: Final = os.path.realpath(os.path.join(FOLDER, "stdlib"))
 """The standard library, where its links lead."""
+JAX_PACKAGES: Final = os.path.realpath(os.path.join(FOLDER, "_src", "dialects", "jax", "packages"))
+"""The packages of JAX's dialect, written in the language."""
 OWN_PRIMITIVES: Final = ("pscdsl._src.primitives.", "pscdsl._src.targets.")
 """The prefixes of modules that define primitives of ours."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pscdsl._src.dialects.jax.keys import Keys
-from pscdsl._src.dialects.jax.names import functions_using_jax, is_of_jax, read_program
+from pscdsl._src.dialects.jax.names import functions_using_jax, read_program
 from pscdsl._src.dialects.jax.purity import Purity
+from pscdsl._src.frontend.modules.jax_programs import is_of_jax
 from pscdsl._src.frontend.text.source import FunctionStatement, Source
 from pscdsl.typing.diagnostics import Diagnostic
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pscdsl._src.frontend.modules.jax_programs import ROOTS
 from pscdsl._src.frontend.text.source import (
     FunctionNode,
     FunctionStatement,
@@ -145,22 +146,6 @@ def imports_of(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
         module = "." * node.level + (node.module or "")
         for alias in node.names:
             yield alias.asname or alias.name, canonical(f"{module}.{alias.name}")
-
-
-ROOTS = frozenset({"jax", "equinox"})
-"""Packages whose import makes a file a program of JAX."""
-
-
-def is_of_jax(source: Source) -> bool:
-    """Return whether a file imports jax or equinox."""
-    if not any(root in source.text for root in ROOTS):
-        return False
-    return any(
-        full.partition(".")[0] in ROOTS
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for _, full in imports_of(node)
-    )
 
 
 def read_program(source: Source) -> Program:

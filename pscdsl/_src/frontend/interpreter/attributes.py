@@ -17,7 +17,7 @@ from pscdsl._src.frontend.interpreter.arrangements import arrangement
 from pscdsl._src.frontend.interpreter.containers import ContainerMethod
 from pscdsl._src.frontend.interpreter.equality import Absent, found_key, place, times
 from pscdsl._src.frontend.interpreter.frames import Frame
-from pscdsl._src.frontend.interpreter.functions import items_of
+from pscdsl._src.frontend.interpreter.functions import Closure, items_of
 from pscdsl._src.frontend.interpreter.places import (
     BoundArrayMethod,
     ComplexPart,
@@ -132,6 +132,8 @@ def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -
     if name in STORING_METHODS:
         return BoundArrayMethod(owner, name)
     found = attribute(frame, node, seen, name)  # a Failure if it has no meaning
+    if isinstance(found, RecordValue | StaticFunction):  # of JAX
+        return attribute(frame, node, owner.load(), name)
     if not is_traced(found):
         return BoundArrayMethod(owner, name)
     if name == "real" and not owner.type.dtype.is_complex:
@@ -149,9 +151,11 @@ def attribute_of(frame: Frame, node: ast.Attribute, owner: Located, name: str) -
 
 
 def _of_array(frame: Frame, node: ast.Attribute, value: Array, name: str) -> AnyValue:
+    here = frame.here(node)
+    if here.program.jax is not None and (own := frame.scope.jax_array_member(name)) is not None:
+        return _bound_in_jax(here, own, value)
     if purity.is_refused(name):
         raise Failure(purity.array_attribute(name, frame.source.text_of(node.value)))
-    frame.here(node)
     found = methods.attribute(value, name)
     if found is None:
         owner = f"an array ({value.type})"
@@ -162,6 +166,18 @@ def _of_array(frame: Frame, node: ast.Attribute, value: Array, name: str) -> Any
         known = () if instead else methods.NAMES
         raise Failure(NoSuchAttribute(owner=owner, attribute=name, known=known, instead=instead))
     return note_array(found) if may_be_array(value) and is_traced(found) else found
+
+
+def _bound_in_jax(here: Builder, member: AnyValue, array: Array) -> AnyValue:
+    """Return a method of JAX's arrays, which is a function; a property is a class, called here."""
+    assert isinstance(member, RecordClass | Closure)
+    if isinstance(member, RecordClass):
+        return member.apply(here, (array,), {})
+
+    def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        return member.apply(here, (array, *args), kwargs)
+
+    return StaticFunction(member.name, apply)
 
 
 def _of_constant(value: NDArray | np.generic[Any], name: str) -> AnyValue:

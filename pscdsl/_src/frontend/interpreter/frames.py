@@ -297,6 +297,10 @@ class Scope(Protocol):
         """Return a module of the standard library."""
         ...
 
+    def jax_array_member(self, name: str) -> AnyValue | None:
+        """Return an attribute that only arrays of JAX have, if this is a module of JAX's."""
+        ...
+
     def lookup(self, name: str, user: ast.AST | None = None) -> AnyValue:
         """Return the value of a name where `user` reads it; KeyError if there is no such name."""
         ...

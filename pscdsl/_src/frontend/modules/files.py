@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pscdsl._src.frontend.text.display import NotANotebook, code_cells, decode
 from pscdsl._src.frontend.text.source import Source, from_bytes, read_bytes, searchable, shown_path
 from pscdsl._src.support.paths import Refused, inside, inside_any, real, resolved
-from pscdsl._src.support.tracebacks import FOLDER, LIBRARY
+from pscdsl._src.support.tracebacks import FOLDER, JAX_PACKAGES, LIBRARY
 from pscdsl.typing.diagnostics import Failure
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Finder:
     """Finds modules; each folder is listed once."""
 
     def __init__(self, bounds: Sequence[str]) -> None:
-        self.bounds = tuple(filter(None, map(real, (*bounds, LIBRARY))))
+        self.bounds = tuple(filter(None, map(real, (*bounds, LIBRARY, JAX_PACKAGES))))
         """Nothing outside of these folders is found, also not through links."""
         self._listings: dict[str, _Listing] = {}
         self._answers: dict[Question, Found | None] = {}

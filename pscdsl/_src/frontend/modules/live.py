@@ -105,6 +105,9 @@ class LoadedModule:
         """Return a module of the standard library."""
         return abstract(importlib.import_module(f"{LIBRARY_NAME}.{name}"), name, self.trace)
 
+    def jax_array_member(self, name: str) -> AnyValue | None:
+        """Return None: a module of JAX's is checked, and never run here."""
+
     def lookup(self, name: str, user: ast.AST | None = None) -> AnyValue:
         """Return the value of a name of this module or of Python itself, for any reader."""
         del user  # the bindings of a module have no user

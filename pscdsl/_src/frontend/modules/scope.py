@@ -7,6 +7,7 @@ give the same values for the same source.
 from __future__ import annotations
 
 import ast
+import functools
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ from pscdsl._src.frontend.modules.files import (
     Question,
     absolute,
     module_name,
+)
+from pscdsl._src.frontend.modules.jax_programs import (
+    ARRAY_MEMBERS,
+    PACKAGES,
+    is_in_dialect,
+    is_package_of_ours,
 )
 from pscdsl._src.frontend.modules.known import (
     LOADING,
@@ -54,6 +61,7 @@ from pscdsl._src.frontend.values import (
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
 from pscdsl._src.support.paths import resolved
+from pscdsl._src.support.tracebacks import JAX_PACKAGES
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
 from pscdsl.typing.codes.limits import UnknownFunction
 from pscdsl.typing.codes.projects import (
@@ -64,7 +72,6 @@ from pscdsl.typing.codes.projects import (
 )
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Label
 
-_CONSTANTS = (bool, int, float, complex, str, bytes, type(None), External, KnownModule, Marker)
 MOST_IMPORTS = 200
 """Over how many modules a name may be reached."""
 
@@ -79,6 +86,12 @@ class ModuleValue:
     def lookup_attribute(self, name: str) -> AnyValue:
         """Return `module.name`."""
         return member(self.scope, name, written=True)
+
+
+_CONSTANTS = (
+    *(bool, int, float, complex, str, bytes, type(None)),
+    *(External, KnownModule, Marker, ModuleValue),
+)
 
 
 class StaticModule:
@@ -120,6 +133,11 @@ class StaticModule:
     def module(self) -> str:
         """The module's name."""
         return self._module
+
+    @functools.cached_property
+    def is_jax(self) -> bool:
+        """Return whether its functions compute as JAX's do."""
+        return is_in_dialect(self.source, self.path, self.project.files.dialect)
 
     @property
     def names(self) -> Bindings:
@@ -239,6 +257,11 @@ class StaticModule:
     def library_module(self, name: str) -> ModuleValue | KnownModule | External:
         """Return a module of the standard library."""
         return module_value(self, f"{LIBRARY_NAME}.{name}")
+
+    def jax_array_member(self, name: str) -> AnyValue | None:
+        """Return an attribute that only arrays of JAX have, if this is a module of JAX's."""
+        module = self.project.module(ARRAY_MEMBERS, self) if self.is_jax else None
+        return member(module, name) if module is not None and module.names.of(name) else None
 
     def lookup(self, name: str, user: ast.AST | None = None) -> AnyValue:
         """Return the value of a name of this module or of Python, as its functions find it."""
@@ -364,6 +387,8 @@ def member(module: StaticModule, name: str, *, written: bool = False) -> AnyValu
         raise Failure(ComputedName(module=module.module, name=name))
     if module.may_bind_more():
         return External(full)
+    if is_package_of_ours(module.path):
+        return External(full, library=True)  # JAX may have it
     if module.path is None:
         return External(full, library=True)  # a folder that holds no such module; another one may
     owner = f"module `{module.module}`"
@@ -531,6 +556,8 @@ class Project:
         """Return a module by its full name; None if its source is not below the roots."""
         own = () if asker.path is None else (module_name(asker.path)[1],)
         folders = tuple(dict.fromkeys((*own, *self.files.roots)))
+        if name.partition(".")[0] in PACKAGES and asker.is_jax:
+            return self._answer(Question((JAX_PACKAGES,), name), asker, name)
         return self._answer(absolute(name, folders), asker, name)
 
     def relative(self, level: int, name: str, asker: StaticModule) -> StaticModule | None:

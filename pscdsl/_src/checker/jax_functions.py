@@ -1,0 +1,118 @@
+"""Shapes of JAX functions: those with jaxtyping's annotations, for every size.
+
+A finding is an error where it occurs for sizes that the annotations admit: the function is
+elaborated once more with numbers for its sizes.  What cannot be followed is no error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pscdsl._src.checker.check import check_definition
+from pscdsl._src.dialects.jax.definitions import JaxDefinition
+from pscdsl._src.frontend.annotations import renamed
+from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl._src.frontend.text.source import FunctionStatement
+from pscdsl._src.frontend.values import Poisoned
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.signatures import Signature
+
+PROVEN: Final = frozenset(
+    "PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 PSC508".split()
+)
+"""Findings that are faults of the program if they occur for numbers in place of sizes."""
+_SIZES: Final = (3, 5, 7, 11, 13, 17, 19, 23)
+
+
+@dataclass(frozen=True)
+class JaxFunction:
+    """An annotated function, and what was found."""
+
+    name: str
+    node: FunctionStatement
+    found: tuple[Diagnostic, ...] = ()
+    """Faults that occur for some sizes."""
+    unknown: str = ""
+    """The reason why it is neither proven nor wrong; empty if it is one of them."""
+
+
+def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:
+    """Yield the annotated functions of a file, checked."""
+    for node in module.source.tree.body:
+        if isinstance(node, FunctionStatement) and _is_annotated(node):
+            yield _checked(module, node)
+
+
+def _is_annotated(node: FunctionStatement) -> bool:
+    """Return whether all parameters have annotations, one of them with a shape."""
+    spec = node.args
+    given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+    if spec.vararg or spec.kwarg or not all(each.annotation for each in given):
+        return False
+    return any(each.annotation is not None and _has_shape(each.annotation) for each in given)
+
+
+def _has_shape(annotation: ast.expr) -> bool:
+    """Return whether an annotation has a part such as `Float[Array, "n d"]`."""
+    return any(
+        isinstance(each, ast.Subscript)
+        and isinstance(each.slice, ast.Tuple)
+        and len(each.slice.elts) == 2
+        and isinstance(each.slice.elts[1], ast.Constant | ast.JoinedStr)
+        for each in ast.walk(annotation)
+    )
+
+
+def _checked(module: StaticModule, node: FunctionStatement) -> JaxFunction:
+    try:
+        value = module.function(node)
+    except Failure as failure:
+        return JaxFunction(node.name, node, unknown=failure.diagnostics[0].message())
+    if not isinstance(value, Closure):
+        return JaxFunction(node.name, node, unknown="its decorators are not known")
+    definition = JaxDefinition(value)
+    found, status = check_definition(definition)
+    if status == "ok":
+        return JaxFunction(node.name, node)
+    errors = [each for each in found if each.severity is Severity.ERROR]
+    proven = _confirmed(definition, errors)
+    if proven:
+        return JaxFunction(node.name, node, tuple(proven))
+    reason = errors[0] if errors else found[0]
+    return JaxFunction(node.name, node, unknown=f"{reason.code}: {reason.message()}")
+
+
+def _confirmed(definition: Definition, errors: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings that occur also for numbers in place of the sizes."""
+    try:
+        signature = definition.signature
+    except (Failure, Poisoned):
+        return []
+    if not any(each.code in PROVEN for each in errors):
+        return []
+    names = signature.size_names()
+    for first in range(2):
+        sizes = {name: _SIZES[(at + first) % len(_SIZES)] for at, name in enumerate(names)}
+        concrete, _ = check_definition(JaxDefinition(definition.closure, _at(signature, sizes)))
+        places = {(each.code, each.span) for each in concrete if each.code in PROVEN}
+        found = [each for each in errors if (each.code, each.span) in places]
+        if found:
+            return found
+    return []
+
+
+def _at(signature: Signature, sizes: Mapping[str, int]) -> Signature:
+    """Return a signature with numbers in place of sizes."""
+    env = {name: (size,) for name, size in sizes.items()}
+    return replace(
+        signature,
+        parameters=tuple(
+            replace(each, spec=renamed(each.spec, env)) for each in signature.parameters
+        ),
+        result=None if signature.result is None else renamed(signature.result, env),
+    )

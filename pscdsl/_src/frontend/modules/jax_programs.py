@@ -1,0 +1,49 @@
+"""Files of JAX's dialect: which they are, and the modules that stand for JAX's in them."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.support.tracebacks import JAX_PACKAGES
+
+ROOTS: Final = frozenset({"jax", "equinox"})
+"""Packages whose import makes a file a program of JAX."""
+PACKAGES: Final = frozenset({"chex", "equinox", "jax"})
+"""Packages that resolve to ours in such a file."""
+ARRAY_MEMBERS: Final = "jax._array"
+"""The module of ours with the attributes that only arrays of JAX have: a class is a property."""
+_INSIDE: Final = os.path.join(JAX_PACKAGES, "")
+
+
+def imported_roots(source: Source) -> Iterator[str]:
+    """Yield the top-level packages that a file imports."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield (node.module or "").partition(".")[0]
+
+
+def is_of_jax(source: Source) -> bool:
+    """Return whether a file imports jax or equinox."""
+    if not any(root in source.text for root in ROOTS):
+        return False
+    return not ROOTS.isdisjoint(imported_roots(source))
+
+
+def is_package_of_ours(path: str | None) -> bool:
+    """Return whether a file belongs to the packages that stand for JAX's."""
+    return path is not None and path.startswith(_INSIDE)
+
+
+def is_in_dialect(source: Source, path: str | None, dialect: str) -> bool:
+    """Return whether the functions of a file compute as JAX's: it is JAX's, and names no kernel."""
+    if is_package_of_ours(path):
+        return True
+    if dialect == "psc" or "pscdsl" in source.text:
+        return False
+    return dialect == "jax" or is_of_jax(source)
