@@ -503,13 +503,18 @@ def with_type_parts(tree: Type, parts: Iterable[Type]) -> Type:
     return tree.with_parts(parts) if isinstance(tree, ContainerType) else tree
 
 
-def built(tree: Type, leaves: Iterator[T], made: Callable[[ContainerType, list[Any]], Any]) -> Any:
+def built(
+    tree: Type,
+    leaves: Iterator[T],
+    made: Callable[[ContainerType, list[Any]], Any],
+    static: Callable[[object], Any] = lambda value: value,
+) -> Any:
     """Return a value of a type with these leaves; `made` makes containers of their parts."""
     if isinstance(tree, ContainerType):
-        return made(tree, [built(part, leaves, made) for part in tree.parts])
+        return made(tree, [built(part, leaves, made, static) for part in tree.parts])
     if isinstance(tree, ArrayType):
         return next(leaves)
-    return tree.value if isinstance(tree, StaticType) else None
+    return static(tree.value) if isinstance(tree, StaticType) else None
 
 
 def children(tree: Type) -> tuple[tuple[str, Type], ...]:

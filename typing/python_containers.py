@@ -41,6 +41,11 @@ def is_dict(x: object) -> TypeIs[dict[Any, Any]]:
     return isinstance(x, dict)
 
 
+def is_frozenset(x: object) -> TypeIs[frozenset[Any]]:
+    """Return whether this is a frozenset."""
+    return isinstance(x, frozenset)
+
+
 def is_slice(x: object) -> TypeIs[slice[Any, Any, Any]]:
     """Return whether this is a slice, of any bounds."""
     return isinstance(x, slice)

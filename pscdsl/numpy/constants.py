@@ -23,7 +23,7 @@ from pscdsl.typing.dtypes import CLASSES, KEY, DType, Kind
 from pscdsl.typing.python_containers import is_constant, is_sequence, is_tuple
 from pscdsl.typing.signatures import DTypeClass
 
-_CONSTANTS: Final[dict[str, object]] = {
+_CONSTANTS: Final[dict[str, float | None]] = {
     "pi": math.pi,
     "e": math.e,
     "euler_gamma": 0.5772156649015329,

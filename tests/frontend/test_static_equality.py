@@ -80,6 +80,16 @@ twice, thrice, alias, PLAIN, MODE = made(2), made(3), relu, Plain(), Mode.ADD
 @psc.kernel
 def k(x: f32["n"], s: psc.Static[Any]) -> f32["n"]:
     return x if EXPRESSION else -x
+
+
+@psc.kernel
+def inner(x: f32["n"], s: psc.Static[Any]) -> f32["n"]:
+    return x if s is relu else -x
+
+
+@psc.kernel
+def outer(x: f32["n"], s: psc.Static[Any]) -> f32["n"]:
+    return inner(x, s)
 """
 VALUES = (
     *"Mode.ADD Mode.TAKE MODE Bits.ONE Level.LOW Level.HIGH Strange.ONE Config(1.0) PLAIN".split(),
@@ -156,6 +166,12 @@ def test_what_a_static_value_is(expression: str, value: str, tmp_path: Path) -> 
     module = loaded(tmp_path, expression)
     given = eval(value, dict(vars(module)))
     assert np.asarray(module.k(X, given)).tolist() == [1], expression
+
+
+def test_a_kernel_hands_a_static_value_on(tmp_path: Path) -> None:
+    module = loaded(tmp_path, "True")
+    for value, expected in ((module.alias, 1), (module.twice, -1), (module.Mode.ADD, -1)):
+        assert np.asarray(module.outer(X, value)).tolist() == [expected]
 
 
 @pytest.mark.parametrize(

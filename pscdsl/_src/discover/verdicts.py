@@ -71,6 +71,7 @@ from pscdsl._src.frontend.interpreter.writing import WritingKernel
 from pscdsl._src.frontend.modules.files import Files, files_below
 from pscdsl._src.frontend.modules.scope import StaticModule, decorated
 from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.frontend.values import AnyValue
 from pscdsl._src.support.clock import thread_time
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.limits import InternalError, UnknownFunction, UnknownValue
@@ -470,7 +471,7 @@ def _verdict(
         return replace(unknown, findings=(finding,))
     try:
         frame = module.frame()
-        value: object = as_closure(frame, node, node.name)
+        value: AnyValue = as_closure(frame, node, node.name)
         imported, shapes = compilers_of(module.source), None
         for decorator in reversed(node.decorator_list):
             if (found := layout(decorator, imported)) is not None:

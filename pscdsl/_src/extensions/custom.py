@@ -19,7 +19,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.live import closure_of
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, leaf, unflatten
-from pscdsl._src.frontend.values import describe, is_poisoned
+from pscdsl._src.frontend.values import describe, from_static, is_poisoned
 from pscdsl._src.interpreters.replay import has_tangent, over_batch, replay
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Program, Value
@@ -219,7 +219,9 @@ class Rules:
         self._active.add(kind)
         try:
             arguments = [tuple(map(parameter, x)) if is_tuple(x) else x for x in pattern]
-            result = rule.apply(entry, arguments, {name: each.value for name, each in statics})
+            result = rule.apply(
+                entry, arguments, {n: from_static(each.value) for n, each in statics}
+            )
             errors = [finding for finding in session.findings if finding.severity is Severity.ERROR]
             if errors or is_poisoned(result):
                 raise Failure(*session.findings)

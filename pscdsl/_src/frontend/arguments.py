@@ -30,9 +30,11 @@ from pscdsl._src.frontend.values import (
     MapValue,
     Partial,
     Poisoned,
+    PythonObject,
     RecordValue,
     StaticFunction,
     Undecided,
+    as_static,
     container_value,
     describe,
     is_poisoned,
@@ -172,7 +174,7 @@ def static_type(here: Builder, value: AnyValue) -> Type:
         hash(value)
     except TypeError:
         return flatten(here, value, "a static argument")[1]
-    return StaticType(value)
+    return StaticType(as_static(value))
 
 
 _WITHOUT_SIZES = (Closure, KnownModule, External, EnumMember, Enum, Meaning)
@@ -196,6 +198,8 @@ def holds_sizes(value: AnyValue) -> bool:
             return False
         case _ if is_sequence(value) or is_dict(value):
             return any(map(holds_sizes, parts(value)))
+        case np.dtype() | PythonObject():
+            return False
         case _ if is_constant(value):
             return False
         case RecordValue(fields=fields):
@@ -204,8 +208,6 @@ def holds_sizes(value: AnyValue) -> bool:
             return any(map(holds_sizes, (value.function, *value.args, *value.kwargs.values())))
         case BoundMethod():
             return holds_sizes(value.self_value)
-        case np.dtype() | type():
-            return False
         case _:
             return not hasattr(value, "__pscdsl_definition__")
 

@@ -48,7 +48,16 @@ from pscdsl._src.frontend.known_numbers import STEPS, Problems, settled
 from pscdsl._src.frontend.text.bindings import bound_value, lost_result, says_none
 from pscdsl._src.frontend.text.source import Source, parameters, with_defaults
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import POISON, AnyValue, Args, Array, Kwargs, Place, Poisoned
+from pscdsl._src.frontend.values import (
+    POISON,
+    AnyValue,
+    Args,
+    Array,
+    Kwargs,
+    Place,
+    Poisoned,
+    from_static,
+)
 from pscdsl._src.interpreters.replay import zeros
 from pscdsl._src.ir.builder import Builder, Decided, Program, PythonNumber, Site, Value, Weak
 from pscdsl._src.ir.jax_promotion import JaxPromotion
@@ -538,7 +547,7 @@ class Definition:
         cells = written_cells(session, signature.writes, arguments)
         none: frozenset[str] = frozenset()
         known = none.union(*(leaf.names() for _, tree in declared for leaf in leaves(tree)))
-        known = known.union(*(sizes_in(each.value) for each in types.statics.values()))
+        known = known.union(*(sizes_in(from_static(each.value)) for each in types.statics.values()))
         program.span = self.span
         try:
             with np.errstate(all="ignore"):  # static values are NumPy's and need no warnings

@@ -15,6 +15,7 @@ from pscdsl._src.frontend.values import (
     MAX_BITS,
     MAX_ITEMS,
     AnyValue,
+    CPythonFunction,
     EnumMember,
     External,
     MapValue,
@@ -958,7 +959,7 @@ COMPARE: dict[str, Callable[..., AnyValue]] = {
     "Gt": operator.gt,
     "GtE": operator.ge,
 }
-UNARY: dict[str, Callable[..., AnyValue]] = {
+UNARY: dict[str, CPythonFunction] = {
     "USub": operator.neg,
     "UAdd": operator.pos,
     "Invert": operator.invert,

@@ -22,8 +22,10 @@ from pscdsl._src.frontend.values import (
     StaticFunction,
     Undecided,
     VectorValue,
+    as_static,
     container_value,
     describe,
+    from_static,
     is_poisoned,
     is_traced,
     value_kind,
@@ -231,7 +233,7 @@ def flatten_plainly(here: Builder, value: AnyValue, what: str) -> tuple[list[Arr
 
 def unflatten(tree: Type, leaves: Iterator[AnyValue]) -> AnyValue:
     """Return the value with this type and these leaves."""
-    value: AnyValue = built(tree, leaves, _made)
+    value: AnyValue = built(tree, leaves, _made, from_static)
     return value
 
 
@@ -399,7 +401,9 @@ def record_node(
 
     def type_of(types: tuple[Type, ...]) -> Type:
         rest = iter(types)
-        known = ((n, StaticType(v) if n in static else next(rest)) for n, v in fields.items())
+        known = (
+            (n, StaticType(as_static(v)) if n in static else next(rest)) for n, v in fields.items()
+        )
         return RecordType(cls.name, tuple(known))
 
     def filled(items: list[T]) -> T:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import EllipsisType, NoneType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -17,12 +19,14 @@ from typing import (
     Protocol,
     TypeAlias,
     Union,
+    cast,
     runtime_checkable,
 )
 
 import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
+from pscdsl._src.language.elements import ElementType
 from pscdsl._src.language.meanings import describe as describe
 from pscdsl._src.language.meanings import not_taken
 from pscdsl._src.language.meanings import shortened as shortened
@@ -42,12 +46,10 @@ from pscdsl.typing.codes.purity import IteratorUsed, SetOrder, StaleView
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BOOL, C128, F64, I64, DType
-from pscdsl.typing.python_containers import is_dict, is_sequence
+from pscdsl.typing.python_containers import is_dict, is_frozenset, is_sequence, is_tuple
 from pscdsl.typing.signatures import DTypeClass
 
 if TYPE_CHECKING:
-    from types import EllipsisType, FunctionType, ModuleType
-
     from typing_extensions import TypeIs
 
     from pscdsl._src.frontend.annotations import TypeVariable
@@ -57,9 +59,11 @@ if TYPE_CHECKING:
     from pscdsl._src.frontend.interpreter.places import BoundArrayMethod, Located
     from pscdsl._src.frontend.interpreter.records import RecordClass
     from pscdsl._src.frontend.interpreter.state import Missing
+    from pscdsl._src.frontend.interpreter.stores import CombinedAt
     from pscdsl._src.frontend.modules.live import LoadedModuleValue
     from pscdsl._src.frontend.modules.loaded_code import PartOfModule
     from pscdsl._src.frontend.modules.scope import ModuleValue as WrittenModule
+    from pscdsl.numpy.constants import NumpyInfo
 
 # All that an expression of a kernel may evaluate to. The aliases are texts, so that each class can
 # stay beside the code that is about it.
@@ -94,8 +98,8 @@ TreeValue: TypeAlias = Union[
 """A value with parts."""
 IteratorValue: TypeAlias = "Once | Iterated | Long | Generated"
 """A value that is there to be iterated."""
-FunctionValue: TypeAlias = "Applicable | FunctionType"
-"""A value that can be called: `Applicable` in the language, others are read from their source."""
+FunctionValue: TypeAlias = "Applicable | CombinedAt"
+"""A value that can be called."""
 TypeValue: TypeAlias = Union[
     "DType",
     "DTypeClass",
@@ -103,20 +107,13 @@ TypeValue: TypeAlias = Union[
     "RecordClass",
     "TypeVariable",
     "Alias",
-    "type[Any]",
 ]
 """A value that names a type."""
-ModuleValue: TypeAlias = (
-    "KnownModule | WrittenModule | LoadedModuleValue | PartOfModule | ModuleType"
-)
+ModuleValue: TypeAlias = "KnownModule | WrittenModule | LoadedModuleValue | PartOfModule"
+ObjectValue: TypeAlias = "PythonObject | NumpyInfo"
+"""An object of which only some questions are answered."""
 UnknownValue: TypeAlias = "External | Poison"
 """A value that is not known: it is outside of the program, or an error was reported in it."""
-
-
-class PythonObject(Protocol):
-    """An object of a class that is not ours, which CPython alone computes with."""
-
-    def __hash__(self) -> int: ...
 
 
 AnyValue: TypeAlias = Union[
@@ -131,13 +128,16 @@ AnyValue: TypeAlias = Union[
     "BoundArrayMethod",
     "TypeValue",
     "ModuleValue",
+    "ObjectValue",
     "Marker",
     "UnknownValue",
-    "PythonObject",
+    "Located",
 ]
 """Any value of an expression, after views of arrays were loaded."""
-Place: TypeAlias = "AnyValue | Located"
+Place: TypeAlias = "AnyValue"
 """Any value of an expression that may be stored into: a view of an array is not loaded yet."""
+CPythonFunction: TypeAlias = Callable[..., Any]
+"""A function of CPython's that gives a value for values."""
 Args: TypeAlias = "Sequence[Place]"
 """The arguments of a call by position, before views are loaded."""
 Kwargs: TypeAlias = "Mapping[str, Place]"
@@ -280,6 +280,50 @@ class External:
     def description(self) -> str:
         """Return its name for messages."""
         return f"`{self.name}`"
+
+
+@dataclass(frozen=True, eq=False)
+class PythonObject(Open):
+    """A static argument of a class that is not the language's: a function, a class, a path."""
+
+    held: object
+
+    def description(self) -> str:
+        """Return its name for messages."""
+        return describe(self.held)
+
+
+_OURS = ("pscdsl._src.", "pscdsl.numpy.", "pscdsl.typing.")
+_KNOWN = (
+    *(int, float, complex, str, bytes, range, slice, NoneType, EllipsisType, Enum),
+    *(np.ndarray, np.generic, np.dtype),
+)
+
+
+def from_static(value: object) -> AnyValue:
+    """Return the value in a kernel of a static argument."""
+    if is_tuple(value) or is_frozenset(value):
+        parts = [from_static(each) for each in value]
+        if all(map(operator.is_, parts, value)):
+            return value
+        if value.__class__ is tuple:
+            return tuple(parts)
+        return frozenset(parts) if value.__class__ is frozenset else PythonObject(value)
+    kind = value.__class__
+    ours = kind.__module__.startswith(_OURS) and not hasattr(kind, "__pscdsl_definition__")
+    known = issubclass(kind, _KNOWN) or (ours and kind is not ElementType)
+    return cast("AnyValue", value) if known else PythonObject(value)
+
+
+def as_static(value: object) -> object:
+    """Return the static argument of a value in a kernel."""
+    if isinstance(value, PythonObject):
+        return value.held
+    if value.__class__ is tuple and is_tuple(value):
+        return tuple(map(as_static, value))
+    if value.__class__ is frozenset and is_frozenset(value):
+        return frozenset(map(as_static, value))
+    return value
 
 
 @dataclass(frozen=True)

@@ -352,8 +352,7 @@ def _elaborated(
     frame = Frame(session, source, LoadedModule(None, None, trace))
     try:
         args, kwargs = given.values(params, trace)
-        function = MEANINGS[f"pscdsl.{name}"]
-        result = _invoked(frame, here, function, args, kwargs)
+        result = _invoked(frame, here, MEANINGS[f"pscdsl.{name}"], args, kwargs)
         errors = [each for each in session.findings if each.severity is Severity.ERROR]
         if errors:
             raise Failure(*errors)

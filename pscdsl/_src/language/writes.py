@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from pscdsl.typing.array_types import NONE, TupleType, Type
 from pscdsl.typing.codes.language import BadArguments
@@ -18,14 +18,11 @@ from pscdsl.typing.dtypes import KEY
 from pscdsl.typing.python_containers import is_sequence, is_tuple
 from pscdsl.typing.signatures import ArraySpec, NoneSpec, Parameter, Signature, Spec, TupleSpec
 
-if TYPE_CHECKING:
-    from pscdsl._src.frontend.values import AnyValue
-
 Writes: TypeAlias = str | Sequence[str]
 """A parameter by name, or several."""
 
 
-def named(writes: AnyValue) -> tuple[AnyValue, ...]:
+def named(writes: object) -> tuple[Any, ...]:
     """Return the parameters that an option names, one or several, unchecked."""
     return tuple(writes) if is_sequence(writes) else (writes,)
 

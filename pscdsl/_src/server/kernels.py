@@ -10,7 +10,7 @@ from pscdsl._src.analysis.cost import Cost, cost
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.text.source import FunctionStatement, Source
 from pscdsl._src.frontend.trees import flatten
-from pscdsl._src.frontend.values import Poisoned, is_traced
+from pscdsl._src.frontend.values import AnyValue, Poisoned, is_traced
 from pscdsl._src.ir.builder import Program
 from pscdsl._src.ir.program import Function
 from pscdsl._src.primitives.effects import without_effects
@@ -57,7 +57,7 @@ def typed_names(checked: Checked) -> list[Typed]:
     return sorted(found.values(), key=lambda each: (each.span.line, each.span.column))
 
 
-def _type_of(value: object) -> Iterator[str]:
+def _type_of(value: AnyValue) -> Iterator[str]:
     """Yield the type of a value with arrays; nothing for any other."""
     here = Program().current
     try:

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     AnyValue,
     Array,
+    CPythonFunction,
     EnumMember,
     External,
     Given,
@@ -184,7 +185,7 @@ def _of_constant(value: NDArray | np.generic[Any], name: str) -> AnyValue:
     """Return an attribute of a NumPy array at module level, as in NumPy."""
     found: AnyValue = getattr(value, name, None) if name in methods.NAMES else None
     if callable(found):
-        method: Callable[..., AnyValue] = found
+        method = cast("Callable[..., AnyValue]", found)
 
         def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
             if not all(is_closed(x) or isinstance(x, DType) for x in (*args, *kwargs.values())):
@@ -297,10 +298,12 @@ def _method(value: AnyValue, name: str) -> ContainerMethod:
 
     def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         walks = name == "join" or is_set(value)
+        given: list[AnyValue]
         given = [tuple(x.take()) if walks and isinstance(x, Once) else x for x in args]
         rule = RULES.get((value.__class__, name))
-        if rule is not None and (isinstance(value, dict) or not is_closed((value, given))):
-            return rule(value, *given, **kwargs)
+        if rule is not None and (isinstance(value, dict) or not is_closed((value, *given))):
+            ruled: AnyValue = rule(value, *given, **kwargs)
+            return ruled
         require_closed(f"what `{name}` is given", value, *given, *kwargs.values())
         if isinstance(value, str):
             require_short(name, value, given, kwargs)
@@ -323,7 +326,7 @@ def _view(name: str) -> Callable[[dict[AnyValue, AnyValue]], View]:
     return view
 
 
-RULES: dict[tuple[type, str], Callable[..., AnyValue]] = {
+RULES: dict[tuple[type, str], CPythonFunction] = {
     (dict, "get"): _get,
     **{(kind, "index"): place for kind in (tuple, list)},
     **{(kind, "count"): times for kind in (tuple, list)},

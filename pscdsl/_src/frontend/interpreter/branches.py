@@ -393,7 +393,7 @@ class _Join:
         held = holders(self.session, self.frame, returned)
         return held is None or container in held
 
-    def _items(self, column: Sequence[Binding], paths: Sequence[Path]) -> Build[Content]:
+    def _items(self, column: Sequence[Place], paths: Sequence[Path]) -> Build[Content]:
         """Join lists or tuples of one length into a list, or dicts of the same keys, by item."""
         dicts = [value for value in column if is_dict(value)]
         if dicts:
@@ -404,17 +404,22 @@ class _Join:
         return lambda results: [item(results) for item in items]
 
     def _name(self, key: Key, going: Sequence[Path]) -> Build[Binding | Missing]:
-        column = [path.names.get(key, self.state.before(key)) for path in going]
-        if any(isinstance(value, Missing) for value in column):
-            return lambda results: MISSING
-        for value in column:
+        column: list[Place] = []
+        unjoined: list[Unjoined] = []
+        for path in going:
+            value = path.names.get(key, self.state.before(key))
+            if isinstance(value, Missing):
+                return lambda results: MISSING
             if isinstance(value, Unjoined):
-                unjoined = value
-                return lambda results: unjoined
+                unjoined.append(value)
+            else:
+                column.append(value)
+        if unjoined:
+            return lambda results: unjoined[0]
         return self._value(column, going, key)
 
     def _value(
-        self, column: Sequence[Binding], paths: Sequence[Path], key: Key | None
+        self, column: Sequence[Place], paths: Sequence[Path], key: Key | None
     ) -> Build[Binding]:
         """Join the values of a name, an expression or a function; Unjoined if impossible."""
         first = column[0]
@@ -464,7 +469,7 @@ class _Join:
                 return all(map(self._is_outside, parts(value)))
 
     def _joined(
-        self, column: Sequence[Binding], paths: Sequence[Path], key: Key | None, *, alone: bool
+        self, column: Sequence[Place], paths: Sequence[Path], key: Key | None, *, alone: bool
     ) -> Build[Place]:
         kinds = {value.__class__ for value in column}
         if kinds in ({tuple}, {list}, {dict}):
@@ -486,7 +491,7 @@ class _Join:
 
     def _container(
         self,
-        column: Sequence[Binding],
+        column: Sequence[Place],
         paths: Sequence[Path],
         key: Key | None,
         items: Build[Content],
@@ -556,18 +561,18 @@ class _Join:
         )
         return Frozen(f"{which}, by this condition", self.frame.span(self.node))
 
-    def _share(self, value: Binding) -> None:
+    def _share(self, value: Place) -> None:
         for cell in held_in(self.session, value):
             self.shared.append((cell, self._frozen("")))
 
-    def _tree(self, column: Sequence[Binding], paths: Sequence[Path]) -> Build[AnyValue]:
+    def _tree(self, column: Sequence[Place], paths: Sequence[Path]) -> Build[AnyValue]:
         """Join numbers, records and trees of them, leaf by leaf."""
         leaves: list[list[Array]] = []
         trees: list[Type] = []
         for value, path in zip(column, paths, strict=True):
             self._share(value)
 
-            def flat(value: Binding = value, path: Path = path) -> tuple[list[Array], Type]:
+            def flat(value: Place = value, path: Path = path) -> tuple[list[Array], Type]:
                 return flatten(path.block, load(value), "what a branch leaves")
 
             arrays, tree = path.at_end(flat)
@@ -642,13 +647,13 @@ class _Join:
         return bind_branches(self.here, predicate, traced[::-1])
 
 
-def _at_end(session: Session, value: Binding, path: Path) -> Binding:
+def _at_end(session: Session, value: Place, path: Path) -> Place:
     """Return a list, a dict or a tuple as at the end of a path."""
     container = container_of(session, value)
     return value if container is None else path.containers.get(container, value)
 
 
-def lengths_differ(column: Sequence[Binding]) -> tuple[str, str] | None:
+def lengths_differ(column: Sequence[Place]) -> tuple[str, str] | None:
     """Describe how two contents of one kind differ that cannot be joined; None if they can."""
     for other in column[1:]:
         first = column[0]

@@ -123,7 +123,7 @@ def _collected(
         with guard(session):
             value = locate(inner, elt)
         if ITEMS in inner.names:
-            changed(session, inner.names[ITEMS], append, value)
+            changed(session, inner.lookup(ITEMS), append, value)
         else:
             values.append(value)
 

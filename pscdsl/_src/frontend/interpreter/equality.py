@@ -30,10 +30,12 @@ from pscdsl._src.frontend.values import (
     MapValue,
     Marker,
     Place,
+    PythonObject,
     RecordValue,
     StaticFunction,
     Undecided,
     VectorValue,
+    as_static,
     describe,
     is_traced,
 )
@@ -55,6 +57,8 @@ _PLAIN: Final[tuple[type, ...]] = (
     *(bool, int, float, complex, str, bytes, range, slice, tuple, list, dict, set, frozenset),
     *(type(None), type(Ellipsis), np.ndarray),
 )
+_DERIVED: Final = (*_PLAIN, Enum, np.dtype)
+"""Classes of static arguments whose derived classes may compare their instances otherwise."""
 _COMPARING: Final = frozenset({"builtins", "enum", "numpy"})
 _SAME_THING: Final = (StaticFunction, Meaning, RecordClass, KnownModule, EnumMember, Closure)
 """Values that are equal only to themselves, and to no closed value."""
@@ -63,18 +67,19 @@ _SAME_THING: Final = (StaticFunction, Meaning, RecordClass, KnownModule, EnumMem
 def meant(value: AnyValue) -> AnyValue:
     """Return a value as the source would name it; a Failure if that does not identify it."""
     kind: type[Any] = value.__class__
-    ours = kind.__module__.startswith("pscdsl.") and kind.__name__ != "ElementType"
-    if not (ours or kind in _PLAIN or issubclass(kind, np.generic)):
+    derived = kind not in _PLAIN and issubclass(kind, _DERIVED) and not issubclass(kind, np.generic)
+    if derived or isinstance(value, PythonObject):
         from pscdsl._src.frontend.modules.live import abstract  # of loaded modules only
 
         # It is compared as it is: its identity was recorded where it was found, or given.
-        value = abstract(value, "a static value", Trace(value))
+        held = as_static(value)
+        value = abstract(held, "a static value", Trace(held))
     if isinstance(value, External):
         raise Failure(external_value(value))
     return value
 
 
-def compares_as_itself(value: AnyValue) -> bool:
+def compares_as_itself(value: object) -> bool:
     """Return whether Python compares a value, and not a method of its class."""
     for cls in value.__class__.__mro__:
         if any(name in vars(cls) for name in ("__eq__", "__ne__")):

@@ -309,9 +309,9 @@ def _set(frame: Frame, node: ast.Set, elts: list[ast.expr]) -> set[AnyValue]:
 
 def set_of(items: Sequence[AnyValue]) -> set[AnyValue]:
     """Return a set of static values; its items are known, their order is not."""
-    if is_poisoned(items):
+    if any(map(is_poisoned, items)):
         raise Poisoned
-    if any(is_traced(item) for item in items):
+    if any(map(is_traced, items)):
         raise Failure(NotStatic(what="an item of a set"))
     table = Table()
     for item in items:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pscdsl._src.frontend.interpreter.containers import adopt, adopt_all
-from pscdsl._src.frontend.interpreter.frames import Frame, Scope, Session, session_of
+from pscdsl._src.frontend.interpreter.frames import Binding, Frame, Scope, Session, session_of
 from pscdsl._src.frontend.interpreter.iteration import Iterated
 from pscdsl._src.frontend.interpreter.places import Frozen, Located, escaped, load, seen, with_cells
 from pscdsl._src.frontend.purity import external_value, is_mutable, parts, range_length
@@ -155,7 +155,7 @@ class Closure:
     """The span of the returned expression in the last elaboration."""
     annotated: Mapping[str, AnyValue] = field(default_factory=dict[str, "AnyValue"])
     """Values of names in its annotations that were evaluated earlier; no other names use them."""
-    named: Mapping[str, Place] = field(default_factory=dict[str, "Place"])
+    named: Mapping[str, Binding] = field(default_factory=dict[str, "Binding"])
     """Variables of enclosing functions that its annotations name, as of its definition."""
 
     def description(self) -> str:

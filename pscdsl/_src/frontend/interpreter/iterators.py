@@ -7,7 +7,7 @@ was passed to `next` is empty afterwards, so no iterator has a state.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pscdsl._src.frontend.interpreter import operators
@@ -15,7 +15,14 @@ from pscdsl._src.frontend.interpreter.functions import items_of
 from pscdsl._src.frontend.interpreter.iteration import is_lazy
 from pscdsl._src.frontend.interpreter.python_library import NO_NODE, Rule, call, frame_of
 from pscdsl._src.frontend.purity import external_value, require_closed
-from pscdsl._src.frontend.values import MAX_ITEMS, AnyValue, Builtin, External, Once
+from pscdsl._src.frontend.values import (
+    MAX_ITEMS,
+    AnyValue,
+    Builtin,
+    CPythonFunction,
+    External,
+    Once,
+)
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS, describe
 from pscdsl.typing.codes.language import BadArguments
@@ -23,7 +30,7 @@ from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 
 
-def _rearranged(name: str, real: Callable[..., Iterable[AnyValue]]) -> Rule:
+def _rearranged(name: str, real: CPythonFunction) -> Rule:
     """Return a function that reads no item of its arguments."""
 
     def apply(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> Once:

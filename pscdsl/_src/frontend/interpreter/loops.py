@@ -560,6 +560,7 @@ class Rolled:
 
     def _add(self, key: Key) -> None:
         before = self.state.before(key)
+        assert not isinstance(before, Missing)
         if isinstance(before, Unjoined):
             self.carry.slots[key] = Slot(key, before, [], None, owned=False, dropped=before.why)
             return
@@ -586,7 +587,7 @@ class Rolled:
         if not slot.owned:
             self._share(before, self._snapshot(key[1]))
 
-    def _share(self, value: Binding | Missing, why: Frozen, name: str = "") -> bool:
+    def _share(self, value: Binding, why: Frozen, name: str = "") -> bool:
         """Freeze the cells from before the loop that a value shows; return whether any is new.
 
         A `name` that each step binds before it reads it can show these cells only after the loop.
@@ -725,7 +726,8 @@ class Rolled:
         if self.expected is not None:
             raise Mistaken
         slot.dropped, slot.leaves = why, []
-        self._share(slot.before, self._snapshot(slot.key[1]))
+        if not isinstance(slot.before, Missing):
+            self._share(slot.before, self._snapshot(slot.key[1]))
         raise Again
 
     def _learn_owners(self, outcome: Outcome) -> None:

@@ -6,7 +6,7 @@ import ast
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeGuard, overload
 
@@ -447,7 +447,8 @@ def unary(frame: Frame, node: ast.UnaryOp, name: str, operand: AnyValue) -> AnyV
         if name == "Invert" and isinstance(operand, bool):
             operand = int(operand)  # as Python does, without its warning
         try:
-            return UNARY[name](operand)
+            found: AnyValue = UNARY[name](operand)
+            return found
         except TypeError:
             pass
     elif isinstance(operand, Dim):
@@ -627,7 +628,7 @@ def _whole(name: str, value: AnyValue, other: AnyValue) -> AnyValue:
     return math.floor(value) if name in ("Lt", "GtE") else math.ceil(value)
 
 
-def _own(*values: AnyValue) -> list[AnyValue]:
+def _own(*values: AnyValue) -> list[type | None]:
     return [None if value is None else value.__class__ for value in values]
 
 
@@ -685,7 +686,9 @@ def _contains(frame: Frame, collection: AnyValue, item: AnyValue) -> bool | Unde
             )
         except Failure:
             raise _not_in(item, collection) from None
-    parts: list[AnyValue] = [*collection] if is_collection(collection) else []
+    parts: list[AnyValue] = []
+    if is_sequence(collection) or is_dict(collection) or is_set(collection):
+        parts += collection
     arrays = [each for each in (collection, item, *parts) if is_traced(each)]
     if arrays:
         found = describe(arrays[0])
@@ -698,11 +701,6 @@ def _contains(frame: Frame, collection: AnyValue, item: AnyValue) -> bool | Unde
     if isinstance(collection, range) and isinstance(item, Dim):
         raise Failure(NotStatic(what=f"whether the size {item} is in a range"))
     raise _not_in(item, collection)
-
-
-def is_collection(value: AnyValue) -> TypeGuard[Iterable[AnyValue]]:
-    """Return whether a value is a Python container of other values."""
-    return isinstance(value, tuple | list | dict | set | frozenset)
 
 
 def _not_in(item: AnyValue, collection: AnyValue) -> Failure:

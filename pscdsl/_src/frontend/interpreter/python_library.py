@@ -70,6 +70,7 @@ from pscdsl._src.frontend.values import (
     Applicable,
     Array,
     Builtin,
+    CPythonFunction,
     External,
     Given,
     MapValue,
@@ -124,7 +125,7 @@ class Entry:
     """A Python function."""
 
     rule: Rule
-    real: Callable[..., AnyValue] | None = None
+    real: CPythonFunction | None = None
     """CPython's function, for closed arguments; None if the rule covers them, too."""
     consumes: bool = False
     """Whether it consumes its arguments immediately, so that a generator may be among them."""
@@ -147,7 +148,8 @@ def _body(name: str, entry: Entry) -> Rule:
         alone = len(args) == 1 or name not in ("builtins.max", "builtins.min", "max", "min")
         taken = [*map(_taken, args[:1]), *args[1:]] if entry.consumes and alone else args
         if all(map(is_closed, (*taken, *kwargs.values()))):
-            return by_python(name, real, taken, kwargs, sets=entry.sets)
+            found: AnyValue = by_python(name, real, taken, kwargs, sets=entry.sets)
+            return found
         return entry.rule(here, *taken, **kwargs)
 
     return apply
@@ -318,7 +320,7 @@ def _sum(here: Builder, iterable: AnyValue, /, start: AnyValue = 0) -> AnyValue:
         raise Poisoned
     if isinstance(start, str | bytes):
         raise Failure(BadArguments(function="sum", problem="does not add up texts"))
-    total = start
+    total: AnyValue = start
     frame = frame_of(here)
     for item in items:
         first = isinstance(total, int) and total == 0

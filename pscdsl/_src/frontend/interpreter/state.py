@@ -185,7 +185,7 @@ def holders(
     return counts
 
 
-def is_whole(value: Place) -> TypeGuard[Ref]:
+def is_whole(value: Binding) -> TypeGuard[Ref]:
     """Return whether a value is a whole array that takes stores, and no view of a part."""
     return isinstance(value, Ref) and not value.steps and value.cell.frozen is None
 

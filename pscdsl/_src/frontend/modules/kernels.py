@@ -10,7 +10,7 @@ from typing import Final
 from pscdsl._src.frontend.annotations import renamed, spec_of, static_spec
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate
-from pscdsl._src.frontend.interpreter.frames import Frame, Session
+from pscdsl._src.frontend.interpreter.frames import Frame, Session, Unjoined
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
@@ -408,6 +408,8 @@ class MadeDefinition(Definition):
                 raise Excluded(finding)
             raise NotKnown(f"in `{function.name}`: {finding.message()}")
         for name, each in frame.names.items():
+            if isinstance(each, Unjoined):
+                continue
             value = load(each)
             if holds_arrays(value) and name in around.captured - around.constants:
                 what = f"`{name}` of `{function.name}` may be written"

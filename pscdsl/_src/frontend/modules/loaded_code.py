@@ -612,7 +612,7 @@ def alias_of(value: object, scope: Scope, abstract: Abstract) -> Alias:
     node, frame = type_node(value, scope, abstract)
     match node:
         case ast.Subscript(value=ast.Name(id=name)):
-            return Alias(frame.names.get(name), frame, node, is_written=False)
+            return Alias(frame.lookup(name), frame, node, is_written=False)
         case _:
             return Alias(None, frame, node, is_written=False)
 
@@ -624,7 +624,7 @@ def type_node(value: object, scope: Scope, abstract: Abstract) -> tuple[ast.expr
     written = _WrittenTypes(abstract)
     text = value.strip() if isinstance(value, str) else written.text(value)
     frame = Frame(Session(None), Source("<a type>", text), scope)
-    frame.names = written.names
+    frame.names.update(written.names)
     return ast.parse(text, mode="eval").body, frame
 
 

@@ -310,7 +310,8 @@ class StaticModule:
         else:
             return External(f"{self.module}.{name}")
         # A value that does not follow from the source is reported when it is used.
-        return known_or_why(frame, frame.names.get(name, POISON), f"{self.module}.{name}")
+        value = frame.lookup(name) if name in frame.names else POISON
+        return known_or_why(frame, value, f"{self.module}.{name}")
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> AnyValue:
         """Return the function that a statement binds, with its decorators applied."""
