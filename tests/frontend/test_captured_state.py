@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -128,6 +129,30 @@ def test_cells_are_compared() -> None:
     kernel(X)
     fill_cell(local, 3.0)
     with pytest.raises(psc.CheckError, match="`scale`"):
+        kernel(X)
+
+
+def ruled(function: Callable[..., Any]) -> Any:
+    """A function with a rule."""
+    made = psc.custom_jvp(function)
+    made.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    return made
+
+
+@pytest.mark.parametrize("made", [psc.vmap, psc.checkpoint, ruled])
+def test_arguments_of_partials_given_to_transformations_are_compared(
+    made: Callable[..., Any],
+) -> None:
+    factors = [2.0]
+    call = made(functools.partial(lambda factors, x: factors[0] * x, factors))
+
+    @psc.kernel
+    def kernel(x: f32["n"]) -> f32["n"]:
+        return call(x)
+
+    assert kernel(X).tolist() == [2, 2, 2]
+    factors[0] = 3.0
+    with pytest.raises(psc.CheckError, match=r"PSC917.*args\[0\]"):
         kernel(X)
 
 

@@ -93,12 +93,12 @@ class Ruled(Generic[P, R]):
             tell(self)
             self.trace = trace = Trace(self, asked=True)
             name = getattr(self.function, "__name__", "function")
-            function = called(self.function, name, trace)
+            function = trace.given(self.function, name, called)
             self._definition = RuledFunction(
                 self.kind,
                 function,
                 self.nondiff_argnums,
-                lambda: [called(rule, "rule", trace) for rule in self.rules],
+                lambda: [trace.given(rule, "rule", called) for rule in self.rules],
             )
         return self._definition
 

@@ -73,7 +73,8 @@ class DerivedReading(Reading):
         """The function as its source has it, without types."""
         if self._original is not None:
             return self._original.transformed
-        return self._make(abstract(self._fun, getattr(self._fun, "__name__", "…"), self._traced()))
+        name = getattr(self._fun, "__name__", self._name)
+        return self._make(self._traced().given(self._fun, name, abstract))
 
     def _traced(self) -> Trace:
         """Return the trace of the look-ups when the function is read."""

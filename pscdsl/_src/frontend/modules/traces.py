@@ -57,6 +57,8 @@ from pscdsl._src.language.elements import ElementType
 from pscdsl.typing.codes.language import Unsupported
 from pscdsl.typing.diagnostics import Failure
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
     from pscdsl.typing.python_containers import NDArray
 
@@ -223,6 +225,11 @@ class Trace:
                 self.snapshot.add(shown_event(owner, event), found)
         if self._seen is not None and (id(owner), event) not in self._seen:
             self._seen[id(owner), event] = (owner, found, _content_of(found))
+
+    def given(self, value: object, name: str, read: Callable[[object, str, Trace], T]) -> T:
+        """Read an object that the root was made of, and record what it holds."""
+        self.snapshot.add(name, value)
+        return read(value, name, self)
 
     def meet(self, thing: object, trace: Trace | None) -> None:
         """Record a kernel or class that is read separately."""
