@@ -38,6 +38,7 @@ def artefact(
     gives: str = "f32 4",
     donate: Sequence[int] = (),
     calls: Sequence[str] = (),
+    mesh: dict[str, Any] | None = None,
 ) -> bytes:
     """An artefact of a module given as text."""
     dialect = boot.untyped("mlir.dialects.stablehlo")
@@ -51,6 +52,8 @@ def artefact(
         for name, each in zip(names, inputs, strict=True)
     ]
     made: dict[str, Any] = {"sizes": {}, "calls": calls, "donate": donate, "length": len(code)}
+    if mesh is not None:
+        made["mesh"] = mesh
     head: dict[str, Any] = {
         **{"version": "", "stablehlo": VERSION, "target": "any", "source": "", "defaults": {}},
         "types": {"name": "k", "parameters": parameters, "result": None},
@@ -269,6 +272,65 @@ def test_what_the_head_says_of_the_module(unseen: None) -> None:
             called(data, **options)
     with pytest.raises(psc.ArtefactError, match="XLA has seen it"):  # and this is right
         called(artefact(donor, donate=[0]))
+
+
+def reduced(groups: str) -> str:
+    """A sum over groups of devices."""
+    rows, columns = groups.count("[") - 1, groups.split("]")[0].count(",") + 1
+    return main(
+        f"""%r = "stablehlo.all_reduce"(%a) <{{replica_groups = dense<{groups}> :
+        tensor<{rows}x{columns}xi64>}}> ({{ ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %s = stablehlo.add %x, %y : tensor<f32>
+        stablehlo.return %s : tensor<f32> }}) : ({VECTOR}) -> {VECTOR}
+        return %r : {VECTOR}"""
+    )
+
+
+def on_mesh(*axes: tuple[str, int], arguments: str = "_", results: str = "_") -> dict[str, Any]:
+    """The mesh of a module as a head has it."""
+    return {"axes": axes, "arguments": [arguments], "results": [results]}
+
+
+def test_devices_exchange_in_groups_that_hold_each_once(unseen: None) -> None:
+    pair, four = on_mesh(("data", 2)), on_mesh(("data", 2), ("model", 2))
+    for groups, mesh in (("[[0, 1]]", pair), ("[[1], [0]]", pair), ("[[0, 2], [3, 1]]", four)):
+        loaded = psc.load(artefact(reduced(groups), mesh=mesh), trust=KEY)
+        loaded.verify(loaded.variants[0])
+    wrong = [("[[0, 1]]", four), ("[[0, 1], [2, -1]]", on_mesh(("data", 3)))]
+    for groups, mesh in wrong:
+        loaded = psc.load(artefact(reduced(groups), mesh=mesh), trust=KEY)
+        with pytest.raises(psc.ArtefactError, match="exchange in groups that are none"):
+            loaded.verify(loaded.variants[0])
+    for one in (None, on_mesh(("data", 1))):  # one device exchanges with nobody
+        loaded = psc.load(artefact(reduced("[[0]]"), mesh=one), trust=KEY)
+        with pytest.raises(psc.ArtefactError, match="that no kernel has: `stablehlo"):
+            loaded.verify(loaded.variants[0])
+
+
+def test_what_the_head_says_of_a_mesh(unseen: None) -> None:
+    half = main(PLAIN, argument="tensor<2xf32>", result="tensor<2xf32>")
+    half = half.replace(VECTOR, "tensor<2xf32>")
+    cut = on_mesh(("data", 2), arguments="_@data", results="_@data")
+    loaded = psc.load(artefact(half, mesh=cut), trust=KEY)
+    loaded.verify(loaded.variants[0])
+    lies: list[dict[str, Any]] = [
+        on_mesh(("data", 3), arguments="_@data"),
+        on_mesh(("data", 2), arguments="_@other"),
+        on_mesh(("data", 2), arguments="_ _"),
+        on_mesh(("data", 2), ("data", 2)),
+        on_mesh(("data", 0)),
+        on_mesh(("data", 1 << 30)),
+        on_mesh(("no name", 2)),
+        on_mesh(("data", 2), arguments="_@"),
+        {"axes": [], "arguments": [], "results": []},
+        {"axes": [["data", 2]]},
+    ]
+    for mesh in lies:
+        with pytest.raises(psc.ArtefactError, match="its head does not say what it should"):
+            psc.load(artefact(half, mesh=mesh), trust=KEY)
+    whole = psc.load(artefact(half, mesh=on_mesh(("data", 2))), trust=KEY)
+    with pytest.raises(psc.ArtefactError, match="takes or gives other arrays"):
+        whole.verify(whole.variants[0])
 
 
 def test_what_is_on_disk_is_not_taken_for_what_the_head_says(

@@ -159,13 +159,48 @@ def test_stablehlo_of_a_device_of_a_mesh_needs_no_devices(meshes: Path) -> None:
             ["hlo", "meshes.py:total", "--dims", "n=8,d=8", "--mesh", "data=2", "--optimized"],
             "Mesh(data=2) needs 2 devices, and there is 1 of platform cpu",
         ),
-        (["compile", "meshes.py", *SIZES], "--mesh goes with --target"),
     ],
 )
 def test_meshes_that_do_not_fit(meshes: Path, arguments: list[str], message: str) -> None:
     done = pscdsl(meshes.parent, *arguments)
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
+
+
+CALL = """\
+import meshes, numpy as np
+import pscdsl as psc
+placed = meshes.product.lower(n=64, d=8, h=16, k=4).on_mesh(data=4, model=2)
+print(placed.compile().source)
+with psc.Mesh(data=4, model=2):
+    y = meshes.product(np.ones((64, 8), "f4"), np.ones((8, 16), "f4"), np.ones((16, 4), "f4"))
+print(np.asarray(y).sum())
+"""
+
+
+def test_a_call_on_a_mesh_finds_what_was_compiled(meshes: Path, tmp_path: Path) -> None:
+    folder = meshes.parent
+    environment = {**os.environ, "PSCDSL_CACHE": str(tmp_path / "cache")}
+    environment.pop("PSCDSL_DEVICES", None)
+
+    def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *arguments]
+        here = {**environment, **more}
+        return subprocess.run(
+            command, cwd=folder, env=here, capture_output=True, text=True, check=False
+        )
+
+    compile_ = ["-m", "pscdsl", "compile", "meshes.py", *SIZES]
+    done = run(*compile_)
+    assert "product at n=64, d=8, h=16, k=4 on Mesh(data=4, model=2): compiled in" in done.stdout
+    assert "alone: left out: the signature of alone names no mesh axis" in done.stdout
+    assert "3 compiled, 0 there already, 1 left out" in done.stdout, done.stderr
+    assert "0 compiled, 3 there already, 1 left out" in run(*compile_).stdout
+    called = run("-c", CALL, PSCDSL_DEVICES="8", PYTHONPATH=os.pathsep.join(sys.path))
+    assert called.stdout.split() == ["disk", "4096.0"], called.stderr
+    few = run(*compile_, PSCDSL_DEVICES="2")
+    assert few.returncode == 2
+    assert "left out: Mesh(data=4, model=2) needs 8 devices, and there are 2" in few.stdout
 
 
 def test_the_optimised_program_for_a_mesh_of_this_machine(

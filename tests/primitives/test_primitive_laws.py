@@ -60,7 +60,7 @@ def subclasses(kind: type[Primitive]) -> Iterator[type[Primitive]]:
         yield from subclasses(each)
 
 
-NOT_RUN = (Elementwise, BackwardOnly, *Collective.__subclasses__())
+NOT_RUN = (Elementwise, BackwardOnly, *subclasses(Collective))
 """A family, what only stands for tangents that nobody computes, and what needs several devices.
 
 The laws of the last are in tests/transforms/test_partition.py.

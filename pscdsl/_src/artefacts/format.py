@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -30,6 +31,7 @@ from pscdsl._src.support.paths import Folder, is_secret, real
 from pscdsl._src.support.tracebacks import UsersError
 from pscdsl.typing.array_types import ArrayType, Type, leaves
 from pscdsl.typing.assumptions import Assumptions, parse_fact
+from pscdsl.typing.placements import Placement
 from pscdsl.typing.signatures import Choice, Instantiation, Signature
 
 # The parts of an exported kernel.
@@ -57,6 +59,34 @@ class ArtefactError(UsersError, ValueError):
 
 
 @dataclass(frozen=True)
+class OnMesh:
+    """The mesh that a program is for, and where its arrays lie."""
+
+    axes: tuple[tuple[str, int], ...]
+    """The size of each axis, in order."""
+    arguments: tuple[Placement, ...]
+    results: tuple[Placement, ...]
+
+    @property
+    def devices(self) -> int:
+        """The number of devices."""
+        return prod([size for _, size in self.axes])
+
+    def pieces(
+        self, types: Sequence[ArrayType], placements: Sequence[Placement]
+    ) -> list[ArrayType]:
+        """Return the types of the pieces of arrays; their sizes are numbers that divide."""
+        cuts = [placement.cuts(dict(self.axes)) for placement in placements]
+        return [
+            type_.with_shape(tuple([size // n for size, n in zip(type_.shape, each, strict=True)]))
+            for type_, each in zip(types, cuts, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        return f"Mesh({', '.join([f'{name}={size}' for name, size in self.axes])})"
+
+
+@dataclass(frozen=True)
 class SizedProgram:
     """A program at certain sizes."""
 
@@ -67,6 +97,8 @@ class SizedProgram:
     """The targets of its custom calls, which the program that runs it must know."""
     donate: tuple[int, ...] = ()
     """The arrays, by their place, that give their memory to results."""
+    mesh: OnMesh | None = None
+    """The mesh that each of its devices runs it on; None if it runs on one device."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +286,8 @@ _HEAD_START: Final = _SIGNATURE_START + _SIGNATURE
 LARGEST: Final = 1 << 31
 """Bytes of the largest file that is written or read."""
 LARGEST_HEAD: Final = 1 << 26
+MOST_DEVICES: Final = 1 << 20
+"""The most devices of a mesh."""
 
 
 def packed(head: Any, modules: Sequence[bytes], key: bytes) -> bytes:
@@ -371,7 +405,8 @@ def _program_of(form: Any, codes: bytes) -> tuple[StoredProgram, bytes]:
         length = number(each["length"])
         if length > len(codes):
             raise ValueError("a module is longer than what is there")
-        modules.append(SizedProgram(sizes, codes[:length], calls, donate))
+        mesh = _mesh_of(each["mesh"]) if "mesh" in each else None
+        modules.append(SizedProgram(sizes, codes[:length], calls, donate, mesh))
         codes = codes[length:]
     made = StoredProgram(
         choice_of(form["choice"]),
@@ -383,6 +418,33 @@ def _program_of(form: Any, codes: bytes) -> tuple[StoredProgram, bytes]:
         tuple(modules),
     )
     return made, codes
+
+
+def _mesh_of(form: Any) -> OnMesh:
+    """Return the mesh that `_mesh_form` wrote."""
+    axes = tuple([(str(name), number(size)) for name, size in form["axes"]])
+    names = [name for name, _ in axes]
+    if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+        raise ValueError("names of axes")
+    arguments, results = (
+        tuple([Placement.parse(text) for text in form[side]]) for side in ("arguments", "results")
+    )
+    made = OnMesh(axes, arguments, results)
+    used = {name for each in (*arguments, *results) for name in each.used}
+    if not used <= {*names} or not 0 < made.devices <= MOST_DEVICES:
+        raise ValueError("a mesh")
+    return made
+
+
+def _require_pieces(program: StoredProgram, module: SizedProgram, mesh: OnMesh) -> None:
+    """Refuse placements of other arrays, and sizes that have no equal pieces."""
+    sides = (program.inputs, mesh.arguments), (tuple(leaves(program.result)), mesh.results)
+    for types, placements in sides:
+        for type_, placement in zip(types, placements, strict=True):
+            shape = type_.substitute(dict(module.sizes)).shape
+            cuts = placement.cuts(dict(mesh.axes))
+            if any(size % n for size, n in zip(shape, cuts, strict=True)):
+                raise ValueError("an array without equal pieces")
 
 
 def _require_consistent(
@@ -410,6 +472,9 @@ def _require_consistent(
     asked = none.union(*[fact.names() for fact in program.facts.facts])
     if known != frozenset(program.dims) or not used | asked <= known:
         raise ValueError("a size is not known")
+    for module in program.modules:
+        if module.mesh is not None:
+            _require_pieces(program, module, module.mesh)
 
 
 # An artefact as bytes: the head of a file.
@@ -418,7 +483,8 @@ def _require_consistent(
 # name, signature                      for people; `types` has the signature as data
 # defaults, donate                     of parameters
 # programs                             for each: choice, dims, preconditions, inputs, result,
-#                                      fingerprint, and its modules: sizes, calls, donate, length
+#                                      fingerprint, and its modules: sizes, calls, donate, length,
+#                                      and for those on a mesh its axes and all placements
 #
 # Texts are in normal form: `preconditions` are comparisons such as `n % 2 == 0`, sizes in types are
 # expressions such as `n+1`.
@@ -459,7 +525,16 @@ def _program_form(program: StoredProgram) -> dict[str, Any]:
                 "calls": list(module.calls),
                 "donate": list(module.donate),
                 "length": len(module.code),
+                **({} if module.mesh is None else {"mesh": _mesh_form(module.mesh)}),
             }
             for module in program.modules
         ],
+    }
+
+
+def _mesh_form(mesh: OnMesh) -> dict[str, Any]:
+    return {
+        "axes": [list(each) for each in mesh.axes],
+        "arguments": [str(each) for each in mesh.arguments],
+        "results": [str(each) for each in mesh.results],
     }

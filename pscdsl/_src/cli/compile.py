@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from pscdsl._src.caching import store
@@ -16,6 +18,8 @@ from pscdsl._src.cli.kernel_arguments import chosen, dims
 from pscdsl._src.kernels.compiling import obtained
 from pscdsl._src.kernels.kernel import Kernel
 from pscdsl._src.support.paths import admitted
+from pscdsl._src.xla.device import DEVICES_VARIABLE
+from pscdsl._src.xla.runtime.executable import Executable
 from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.limits import NoRule
@@ -43,8 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         from pscdsl._src.cli import compile_for_gpu  # whose plugin may not be installed
 
         return compile_for_gpu.run(arguments)
-    if arguments.mesh:
-        raise Unusable("--mesh goes with --target: a call on a mesh compiles for it, and keeps it")
+    mesh = dims(arguments.mesh, "mesh")
+    if mesh:  # this process gets the devices, if its environment does not say otherwise
+        os.environ.setdefault(DEVICES_VARIABLE, str(max(1, prod(mesh.values()))))
     if arguments.output:
         os.environ[store.FOLDER_VARIABLE] = admitted(arguments.output, [os.getcwd()])
     if store.cache_folder() is None:
@@ -54,7 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     for kernel in chosen(arguments):
         try:
             for each in variants(kernel, sizes):
-                _compile(kernel, each, done)
+                if mesh:
+                    _compile_on(kernel, each, mesh, done)
+                else:
+                    _compile(kernel, each, done)
         except CheckError as findings:
             foreign = [each.primitive for each in findings.diagnostics if isinstance(each, NoRule)]
             if len(foreign) == len(findings.diagnostics):
@@ -81,22 +89,39 @@ def _compile(kernel: Kernel[..., Any], sizes: dict[str, int], done: _Done) -> No
     if names and all(isinstance(trees[name], ArrayType) for name in names):  # none is None
         wanted.append(kernel.specialisation(general.choice, general.sizes, names))
     for each in wanted:
-        executable = obtained(each, ahead=each is general)
-        if executable.not_stored:
-            raise Unusable(executable.not_stored)
-        told = f"{kernel.name}{_told(each)}"
-        if executable.source == "disk":
-            done.found += 1
-            say(f"{told}: there already")
-        else:
-            done.compiled += 1
-            say(f"{told}: compiled in {executable.seconds:.2f} s")
+        _count(f"{kernel.name}{_told(each)}", obtained(each, ahead=each is general), done)
 
 
-def _told(wanted: Specialisation) -> str:
+def _compile_on(
+    kernel: Kernel[..., Any], sizes: dict[str, int], mesh: dict[str, int], done: _Done
+) -> None:
+    """Compile the program of the devices of a mesh."""
+    placed = kernel.lower(**sizes).on_mesh(**mesh)
+    try:
+        executable = placed.compile()
+    except ValueError as problem:  # this process has fewer devices than the mesh
+        raise Unusable(str(problem)) from None
+    _count(f"{kernel.name}{_told(placed.lowered.specialisation, mesh)}", executable, done)
+
+
+def _count(told: str, executable: Executable, done: _Done) -> None:
+    """Report whether a program was compiled, or found; Unusable if it is not kept."""
+    if executable.not_stored:
+        raise Unusable(executable.not_stored)
+    if executable.source == "disk":
+        done.found += 1
+        say(f"{told}: there already")
+    else:
+        done.compiled += 1
+        say(f"{told}: compiled in {executable.seconds:.2f} s")
+
+
+def _told(wanted: Specialisation, mesh: Mapping[str, int] = MappingProxyType({})) -> str:
     parts = [f"{name}={size}" for name, size in wanted.sizes.items()]
     parts += [str(wanted.choice)] if str(wanted.choice) else []
     given = f" at {', '.join(parts)}" if parts else ""
+    axes = ", ".join([f"{name}={size}" for name, size in mesh.items()])
+    given += f" on Mesh({axes})" if mesh else ""
     return given + (", with its defaults" if wanted.constants else "")
 
 

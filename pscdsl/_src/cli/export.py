@@ -9,7 +9,7 @@ from pathlib import Path
 from pscdsl._src.artefacts.format import SUFFIX
 from pscdsl._src.cli import Unusable, say
 from pscdsl._src.cli.compile import alternatives, variants
-from pscdsl._src.cli.kernel_arguments import chosen, reporting
+from pscdsl._src.cli.kernel_arguments import chosen, dims, reporting
 from pscdsl._src.kernels.loaded import load
 from pscdsl._src.support.paths import admitted
 
@@ -28,7 +28,8 @@ def _export(arguments: argparse.Namespace) -> None:
     path = Path(arguments.output or f"{kernel.name}{SUFFIX}")
     admitted(str(path.parent), [os.getcwd()])
     try:
-        data = kernel.export(path, *sizes, target=arguments.device)
+        mesh = dims(arguments.mesh, "mesh") or None
+        data = kernel.export(path, *sizes, target=arguments.device, mesh=mesh)
     except OSError as problem:
         raise Unusable(f"{path} cannot be written: {problem.strerror}") from problem
     made = load(data)

@@ -299,8 +299,9 @@ def _compile(parser: argparse.ArgumentParser) -> None:
     with numbers for defaults is compiled twice: with these as constants, and for all other calls.
 
     A program finds the stored code if it runs with the same versions on the same kind of machine,
-    and with the same PSCDSL_CACHE. Exit code 1: a kernel has errors; 2: could not run, or nothing
-    stored.
+    and with the same PSCDSL_CACHE. With `--mesh data=8`, the program of the devices of a mesh is
+    kept for one process that has as many CPU devices. Exit code 1: a kernel has errors; 2: could
+    not run, or nothing stored.
     """
     _add_target(parser)
     _add_dims(parser)
@@ -332,6 +333,7 @@ def _export(parser: argparse.ArgumentParser) -> None:
     """
     _add_target(parser)
     _add_dims(parser)
+    _add_mesh(parser)
     parser.add_argument("--output", metavar="FILE", help="the file; otherwise KERNEL.psca")
     parser.add_argument(
         "--target",

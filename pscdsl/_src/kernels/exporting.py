@@ -15,6 +15,7 @@ from pscdsl._src.artefacts.format import (
     TARGETS,
     Artefact,
     ArtefactError,
+    OnMesh,
     SizedProgram,
     StoredProgram,
     Target,
@@ -28,6 +29,7 @@ from pscdsl._src.frontend.text.display import Sources
 from pscdsl._src.frontend.transformations.derived import DerivedDefinition
 from pscdsl._src.ir.program import Block, Function
 from pscdsl._src.kernels.emission import emitted
+from pscdsl._src.kernels.mesh_programs import device_program, require_axes
 from pscdsl._src.language.donation import donated
 from pscdsl._src.language.elements import stand_in
 from pscdsl._src.language.writes import named
@@ -123,6 +125,7 @@ def export(
     donate: Donate | None,
     key: bytes | None,
     sizes: Mapping[str, Any],
+    mesh: Mapping[str, int] | None = None,
 ) -> bytes:
     """Return the bytes of the artefact, which are also written to the file if one is named."""
     signed_with = signing_key(key)
@@ -138,7 +141,7 @@ def export(
     chosen = kernel.definition.donate if donate is None else named(donate)
     names = donated(kernel.signature, chosen)
     try:
-        data = written(artefact(kernel, wanted, target, names), signed_with)
+        data = written(artefact(kernel, wanted, target, names, mesh), signed_with)
     except NotWritable as problem:
         raise ArgumentError(f"{kernel.name} cannot be exported with {problem}") from None
     if path is not None:
@@ -164,8 +167,11 @@ def artefact(
     wanted: Sequence[Specialisation],
     target: Target,
     donate: Sequence[str],
+    mesh: Mapping[str, int] | None = None,
 ) -> Artefact:
-    """Return the artefact of a kernel at all of these sizes."""
+    """Return the artefact of a kernel at all of these sizes, on a mesh if one is given."""
+    if mesh is not None:
+        require_axes(kernel.name, kernel.signature, mesh)
     if target not in TARGETS:
         raise ValueError(f"the target is {' or '.join(map(repr, TARGETS))}, not {target!r}")
     by_choice: dict[Choice, list[Specialisation]] = {}
@@ -173,6 +179,15 @@ def artefact(
         known = by_choice.setdefault(_matched(kernel, specialisation), [])
         if not any(dict(earlier.sizes) == dict(specialisation.sizes) for earlier in known):
             known.append(specialisation)
+
+    def module(wanted: Specialisation) -> SizedProgram:
+        if mesh is None:
+            return _module(wanted, target)
+        return _module_on(kernel, wanted, target, donate, mesh)
+
+    def program(choice: Choice, wanted: Sequence[Specialisation]) -> StoredProgram:
+        return _program(choice, wanted[0].program, tuple(map(module, wanted)))
+
     return Artefact(
         pscdsl.__version__,
         compilation.VERSION,
@@ -181,7 +196,7 @@ def artefact(
         dict(_defaults(kernel)),
         tuple(donate),
         source_hash(kernel.definition, [specialisation.program for specialisation in wanted]),
-        tuple([_program(choice, group, target) for choice, group in by_choice.items()]),
+        tuple([program(choice, group) for choice, group in by_choice.items()]),
     )
 
 
@@ -192,8 +207,7 @@ def _matched(kernel: Kernel[..., Any], wanted: Specialisation) -> Choice:
     return match(kernel.signature, given, Assumptions()).choice
 
 
-def _program(choice: Choice, wanted: Sequence[Specialisation], target: Target) -> StoredProgram:
-    program = wanted[0].program
+def _program(choice: Choice, program: Function, modules: tuple[SizedProgram, ...]) -> StoredProgram:
     assert program.result is not None
     return StoredProgram(
         choice,
@@ -202,7 +216,7 @@ def _program(choice: Choice, wanted: Sequence[Specialisation], target: Target) -
         program.body.in_types,
         program.result,
         program_hash(program),
-        tuple([_module(specialisation, target) for specialisation in wanted]),
+        modules,
     )
 
 
@@ -220,10 +234,39 @@ def _module(wanted: Specialisation, target: Target) -> SizedProgram:
         program, wanted.sizes, wanted.donate, device=wanted.device, portable=target == "any"
     )
     sizes = {name: wanted.sizes[name] for name in program.dims}
+    return _verified(program, sizes, module, sizes, wanted.donate)
+
+
+def _module_on(
+    kernel: Kernel[..., Any],
+    wanted: Specialisation,
+    target: Target,
+    donate: Sequence[str],
+    mesh: Mapping[str, int],
+) -> SizedProgram:
+    """Return the module of each device of a mesh."""
+    made = device_program(
+        kernel.reading, wanted.choice, wanted.sizes, mesh, donate=donate, effects=frozenset()
+    )
+    placed, sizes = made.placed, {name: wanted.sizes[name] for name in wanted.program.dims}
+    module = made.module(wanted.device, portable=target == "any")
+    on = OnMesh(tuple(mesh.items()), placed.arguments, placed.results)
+    return _verified(placed.function, made.sizes, module, sizes, made.donate, on)
+
+
+def _verified(
+    program: Function,
+    own: Mapping[str, int],
+    module: Any,
+    sizes: Mapping[str, int],
+    donate: tuple[int, ...],
+    mesh: OnMesh | None = None,
+) -> SizedProgram:
+    """Return a module as it is stored, which is read again; `own` are the sizes of its arrays."""
     calls = tuple(compilation.targets(module))
-    made = SizedProgram(sizes, compilation.portable(module), calls, wanted.donate)
+    made = SizedProgram(sizes, compilation.portable(module), calls, donate, mesh)
     inputs, outputs = (
-        [aval_of(each, sizes) for each in types]
+        [aval_of(each, own) for each in types]
         for types in (program.body.in_types, program.body.out_types)
     )
     foreign = [call for call in calls if lapack.routine_of(call) is None]

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pscdsl._src.language.writes import Writes
     from pscdsl._src.support.effects import Kind
     from pscdsl._src.xla.dispatch import BoundExecutable
+    from pscdsl._src.xla.mesh import Mesh
     from pscdsl._src.xla.runtime.executable import Executable
     from pscdsl._src.xla.specialisation import Specialisation
     from pscdsl.typing.diagnostics import Diagnostic
@@ -557,6 +558,7 @@ class Kernel(Called[P, R]):
         target: Target = "any",
         donate: Donate | None = None,
         key: bytes | None = None,
+        mesh: Mapping[str, int] | None = None,
         **sizes: Any,
     ) -> bytes:
         """Export the kernel at the given sizes, for `psc.load` without its source.
@@ -569,6 +571,8 @@ class Kernel(Called[P, R]):
             donate: Parameters whose memory results may take, as in `lower`.
             key: A signing key of 16 bytes or more. By default it is the user's own, which the first
                 export creates.
+            mesh: The axes of a mesh, `{"data": 8}`, on which the loaded kernel runs: each device
+                has its pieces. This machine needs no such devices.
             sizes: Sizes that all variants share.
 
         Returns:
@@ -587,7 +591,7 @@ class Kernel(Called[P, R]):
         """
         from pscdsl._src.kernels.exporting import export
 
-        return export(self, path, variants, target, donate, key, sizes)
+        return export(self, path, variants, target, donate, key, sizes, mesh)
 
     def executable(self, wanted: Specialisation, *, ahead: bool = False) -> Executable:
         """Return the compiled program at given sizes, made once, or found on disk.
@@ -712,11 +716,17 @@ class Kernel(Called[P, R]):
             return WritingCalls(self.functional, self.writes)
         convention = self._calling_convention()
         if convention.mesh_axes:
-            from pscdsl._src.kernels.mesh_calls import MeshCalls  # of few kernels
+            from pscdsl._src.kernels.mesh_calls import MeshCalls, compiled  # of few kernels
 
             require_modules()
             alone = self.dispatcher_for(self._specialise, convention.donated, convention.constants)
-            return MeshCalls(self, self._current, alone, self._watch_captures)
+
+            def make(choice: Choice, sizes: Mapping[str, int], mesh: Mesh) -> Any:
+                made = compiled(self._current, choice, sizes, mesh)
+                self._watch_captures()
+                return made
+
+            return MeshCalls(self, alone, make)
         return self._made_dispatcher()
 
     def _tell(self) -> None:

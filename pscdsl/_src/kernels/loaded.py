@@ -26,10 +26,12 @@ from pscdsl._src.calls.errors import ArgumentError
 from pscdsl._src.kernels.executables import compiler_of
 from pscdsl._src.language.instances import RecordLayout, layout_of, stand_in_class
 from pscdsl._src.support import paths as files
+from pscdsl._src.support.processes import require_modules
 from pscdsl._src.support.tracebacks import public
-from pscdsl._src.xla import compilation
+from pscdsl._src.xla import compilation, lapack
 from pscdsl._src.xla.binding import register_class
 from pscdsl._src.xla.dispatch import BoundExecutable
+from pscdsl._src.xla.runtime import boot
 from pscdsl._src.xla.runtime.executable import CompilationFailed, aval_of
 from pscdsl._src.xla.runtime.settings import LOOP_BYTES
 from pscdsl.typing.array_types import (
@@ -41,10 +43,21 @@ from pscdsl.typing.array_types import (
     leaves,
     map_records,
     nodes,
+    paths,
 )
-from pscdsl.typing.signatures import RecordSpec, Signature, Spec, StaticSpec, walk_paths
+from pscdsl.typing.signatures import (
+    Choice,
+    Instantiation,
+    RecordSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    walk_paths,
+)
 
 if TYPE_CHECKING:
+    from pscdsl._src.xla.mesh import Mesh
+    from pscdsl._src.xla.mesh_executable import MeshExecutable
     from pscdsl._src.xla.runtime.boot import Aval
     from pscdsl._src.xla.runtime.executable import Executable
 
@@ -101,18 +114,23 @@ class Variant:
     module: SizedProgram
 
     def types(self) -> tuple[tuple[ArrayType, ...], tuple[ArrayType, ...]]:
-        """Return the types of the inputs and outputs of its `main`."""
+        """Return the types of its arguments and results."""
         sizes = dict(self.module.sizes)
         inputs = tuple([type_.substitute(sizes) for type_ in self.program.inputs])
         return inputs, tuple([type_.substitute(sizes) for type_ in leaves(self.program.result)])
 
     def avals(self) -> tuple[list[Aval], list[Aval]]:
         """Return the types of the inputs and outputs of its `main` in jaxlib's form."""
-        inputs, outputs = self.types()
+        inputs, outputs = map(list, self.types())
+        mesh = self.module.mesh
+        if mesh is not None:
+            inputs = mesh.pieces(inputs, mesh.arguments)
+            outputs = mesh.pieces(outputs, mesh.results)
         return [aval_of(type_, {}) for type_ in inputs], [aval_of(type_, {}) for type_ in outputs]
 
     def __str__(self) -> str:
-        return self.program.choice.at(self.module.sizes)
+        text, mesh = self.program.choice.at(self.module.sizes), self.module.mesh
+        return text if mesh is None else f"{text} on {mesh}".lstrip()
 
 
 class Loaded(Called[..., Any]):
@@ -364,6 +382,51 @@ class Loaded(Called[..., Any]):
     def _donated_names(self) -> Sequence[str]:
         return self._artefact.donate
 
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Finds the compiled program for a call's arguments."""
+        if all(variant.module.mesh is None for variant in self.variants):
+            return self._made_dispatcher()
+        from pscdsl._src.kernels.mesh_calls import MeshCalls  # of few kernels
+
+        require_modules()
+        convention = self._calling_convention()
+        alone = self.dispatcher_for(self._specialise, convention.donated, convention.constants)
+        return MeshCalls(self, alone, self._on_mesh)
+
+    def _on_mesh(
+        self, choice: Choice, sizes: Mapping[str, int], mesh: Mesh
+    ) -> tuple[MeshExecutable, Any]:
+        """Return the program on a mesh for arguments of these sizes, and the tree of its result."""
+        from pscdsl._src.kernels.mesh_calls import stored_placements
+        from pscdsl._src.xla.mesh_executable import mesh_executable
+
+        variant, tree = self._variant(choice, sizes, mesh.axes)
+        boundary.register_result(tree, register_class)
+        on = variant.module.mesh
+        assert on is not None, "it is for a mesh"
+        if any(call.startswith(lapack.PREFIX) for call in variant.module.calls):
+            boot.lapack()
+        arguments, results = variant.types()
+        parameters = Instantiation(choice)
+        names = [
+            path
+            for each in self.signature.parameters
+            for path, _ in paths(parameters.type_of(each.spec, each.name), each.name)
+        ]
+        try:
+            made = mesh_executable(
+                self.verify(variant),
+                mesh,
+                stored_placements(on.arguments, arguments),
+                stored_placements(on.results, results),
+                names=names,
+                title=self.name,
+            )
+        except CompilationFailed as problem:
+            raise ArtefactError(f"{self.name} does not compile here: {problem}") from None
+        return made, tree
+
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         variant, tree = self.variant_for(self.arguments(args, kwargs)[1])
         boundary.register_result(tree, register_class)
@@ -375,17 +438,27 @@ class Loaded(Called[..., Any]):
 
     def variant_for(self, types: Mapping[str, Type]) -> tuple[Variant, Type]:
         """Return the variant for arguments of these types and its result; or an ArgumentError."""
-        choice, sizes = self.matched(types)
+        return self._variant(*self.matched(types), {})
+
+    def _variant(
+        self, choice: Choice, sizes: Mapping[str, int], mesh: Mapping[str, int]
+    ) -> tuple[Variant, Type]:
+        """Return the variant for arguments of these sizes on a mesh, which is empty for none."""
         place = self._places.get(choice)
         if place is None:
             raise ArgumentError(f"{self.name} was not exported for {choice}; {self._sizes_text()}")
         program = self._artefact.programs[place]
         admit(self.name, program.dims, program.facts, sizes)
         for each in self.variants:
-            own = each.module.sizes
-            if each.program is program and all(own[n] == sizes[n] for n in program.dims):
+            own, on = each.module.sizes, each.module.mesh
+            axes = () if on is None else on.axes
+            is_there = each.program is program and axes == tuple(mesh.items())
+            if is_there and all(own[n] == sizes[n] for n in program.dims):
                 return each, self._results[place]
         asked = ", ".join(f"{name}={sizes[name]}" for name in program.dims)
+        if mesh:
+            axes_text = ", ".join(f"{name}={size}" for name, size in mesh.items())
+            asked = f"{asked} on Mesh({axes_text})".lstrip()
         raise ArgumentError(f"{self.name} was not exported for {asked}; {self._sizes_text()}")
 
     def _sizes_text(self) -> str:
@@ -409,10 +482,10 @@ class Loaded(Called[..., Any]):
             needs = f"; it needs {', '.join(module.calls)}" if module.calls else ""
             raise ArtefactError(f"{self.name} does not compile here: {problem}{needs}") from None
 
-    def verify(self, variant: Variant) -> None:
-        """Raise an ArtefactError unless a module's operations and types are as they should be."""
+    def verify(self, variant: Variant) -> Any:
+        """Return a module; an ArtefactError unless its operations and types are as they should."""
         try:
-            compilation.verified(variant.module, *variant.avals(), self._calls)
+            return compilation.verified(variant.module, *variant.avals(), self._calls)
         except compilation.UnusableModule as problem:
             raise ArtefactError(f"a module of the artefact cannot be used: {problem}") from None
 

@@ -9,8 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pscdsl._src.analysis.cost import function_sent
-from pscdsl._src.calls.errors import ArgumentError
-from pscdsl._src.kernels.mesh_programs import DeviceProgram, device_program
+from pscdsl._src.kernels.mesh_programs import DeviceProgram, device_program, require_axes
 from pscdsl._src.xla.device import Device
 from pscdsl.typing.dims import evaluate
 
@@ -28,14 +27,7 @@ class LoweredOnMesh:
     """The sizes of the mesh's axes, in order."""
 
     def __post_init__(self) -> None:
-        name = self.lowered.kernel.name
-        if not self.axes:
-            raise ArgumentError("a mesh has at least one axis, for instance data=8")
-        for axis, size in self.axes.items():
-            if size < 1:
-                raise ArgumentError(f"the mesh axis `{axis}` has size {size}: a positive integer")
-        if not self.lowered.kernel.signature.mesh_axes():
-            raise ArgumentError(f"the signature of {name} names no mesh axis: it runs on 1 device")
+        require_axes(self.lowered.kernel.name, self.lowered.kernel.signature, self.axes)
 
     @cached_property
     def device_program(self) -> DeviceProgram:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pscdsl._src.calls import boundary
-from pscdsl._src.calls.called import admit
+from pscdsl._src.calls.called import Called, admit
 from pscdsl._src.kernels.mesh_programs import device_program
 from pscdsl._src.primitives.shaping import stored
 from pscdsl._src.support.effects import COMPILED
@@ -22,26 +22,21 @@ from pscdsl.typing.placements import Placement
 from pscdsl.typing.signatures import Choice
 
 if TYPE_CHECKING:
-    from pscdsl._src.kernels.kernel import Kernel
     from pscdsl._src.kernels.reading import Reading
 
 
-class MeshCalls:
-    """Calls a kernel on the mesh of the innermost `with` block, or on one device without one."""
+Make: TypeAlias = Callable[[Choice, Mapping[str, int], Mesh], tuple[MeshExecutable, Any]]
+"""Makes the program on a mesh for arguments of some sizes, and the tree of its result."""
 
-    def __init__(
-        self,
-        kernel: Kernel[..., Any],
-        reading: Reading,
-        alone: Any,
-        compiled: Callable[[], None],
-    ) -> None:
-        self._kernel = kernel
-        self._reading = reading
+
+class MeshCalls:
+    """Calls a function on the mesh of the innermost `with` block, or on one device without one."""
+
+    def __init__(self, called: Called[..., Any], alone: Any, make: Make) -> None:
+        self._called = called
         self._alone = alone
         """The dispatcher of calls without a mesh."""
-        self._compiled = compiled
-        """It is called when a program was made."""
+        self._make = make
         self._made: dict[Hashable, tuple[MeshExecutable, Any]] = {}
         self._lock = RLock()
 
@@ -51,15 +46,14 @@ class MeshCalls:
         mesh = current_mesh()
         if mesh is None:
             return self._alone.entry(*args, **kwargs)
-        kernel = self._kernel
-        given, types = kernel.arguments(args, kwargs)
-        choice, sizes = kernel.matched(types)
+        called = self._called
+        given, types = called.arguments(args, kwargs)
+        choice, sizes = called.matched(types)
         key = mesh, choice, tuple(sizes.items()), COMPILED.kinds
         with self._lock:
             known = self._made.get(key)
             if known is None:
-                known = self._made[key] = compiled(self._reading, choice, sizes, mesh)
-                self._compiled()
+                known = self._made[key] = self._make(choice, sizes, mesh)
         executable, tree = known
         return boundary.result(tree, iter(executable.run(given)))
 
@@ -80,8 +74,8 @@ def compiled(
     executable = mesh_executable(
         made.module(device),
         mesh,
-        _stored(placed.arguments, placed.function.body.in_types),
-        _stored(placed.results, placed.function.body.out_types),
+        stored_placements(placed.arguments, placed.function.body.in_types),
+        stored_placements(placed.results, placed.function.body.out_types),
         loop_bytes=loop_bytes(placed.function, made.sizes) if on_cpu else None,
         names=names,
         title=program.name,
@@ -89,7 +83,9 @@ def compiled(
     return executable, tree
 
 
-def _stored(placements: Sequence[Placement], types: Sequence[ArrayType]) -> list[Placement]:
+def stored_placements(
+    placements: Sequence[Placement], types: Sequence[ArrayType]
+) -> list[Placement]:
     """Return the placements of arrays as they are stored: keys have a last axis of two words."""
     return [
         Placement((*each.axes, *[()] * len(stored(type_))))

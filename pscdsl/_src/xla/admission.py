@@ -17,6 +17,8 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from pscdsl._src.xla import lapack
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.emit.facts import APART
@@ -42,15 +44,22 @@ _OPERATIONS: Final = frozenset(
     "transpose triangular_solve while xor".split()
 ) | {"func.call", "func.return"}
 """Operations that compute their results only from their operands, of known shapes."""
+_COLLECTIVES: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "all_gather all_reduce all_to_all reduce_scatter replica_id".split()
+)
+"""Operations of the devices of a mesh, of which each is in one group."""
 _ATTRIBUTES: Final = frozenset(
-    "algorithm api_version backend_config base_dilations batch_group_count broadcast_dimensions "
-    "call_target_name callee called_computations compare_type comparison_direction dimension "
-    "dimension_numbers dimensions dot_dimension_numbers edge_padding_high edge_padding_low "
-    "exponent_bits feature_group_count fft_length fft_type has_side_effect indices_are_sorted "
-    "interior_padding iota_dimension is_stable left_side limit_indices lhs_dilation lower "
-    "mantissa_bits operand_layouts output_operand_aliases padding permutation precision_config "
-    "result_accuracy result_layouts rhs_dilation rng_algorithm scatter_dimension_numbers "
-    "slice_sizes start_indices strides transpose_a unique_indices unit_diagonal value "
+    "algorithm all_gather_dim api_version backend_config base_dilations batch_group_count "
+    "broadcast_dimensions call_target_name called_computations callee compare_type "
+    "comparison_direction concat_dimension dimension dimension_numbers dimensions "
+    "dot_dimension_numbers edge_padding_high edge_padding_low exponent_bits "
+    "feature_group_count fft_length fft_type has_side_effect indices_are_sorted "
+    "interior_padding iota_dimension is_stable left_side lhs_dilation limit_indices lower "
+    "mantissa_bits operand_layouts output_operand_aliases padding permutation "
+    "precision_config replica_groups result_accuracy result_layouts rhs_dilation "
+    "rng_algorithm scatter_dimension scatter_dimension_numbers slice_sizes split_count "
+    "split_dimension start_indices strides transpose_a unique_indices unit_diagonal value "
     "window_dilations window_dimensions window_reversal window_strides".split()
 )
 """The attributes of these operations; XLA reads others, such as `xla_shape`, and trusts them."""
@@ -71,19 +80,23 @@ class _Extent(NamedTuple):
     depth: int
 
 
-def require(module: Any, donate: Collection[int], admitted: Collection[str]) -> None:
+def require(
+    module: Any, donate: Collection[int], admitted: Collection[str], devices: int = 1
+) -> None:
     """Refuse a module unless all its contents are known to be good.
 
     `main` gives away the memory of exactly the parameters whose indices are in `donate`. Custom
-    calls whose targets are in `admitted` are accepted.
+    calls whose targets are in `admitted` are accepted. It runs on so many `devices`, which exchange
+    only if they are several.
     """
-    _Modules(module, frozenset(admitted)).require(frozenset(donate))
+    _Modules(module, frozenset(admitted), devices).require(frozenset(donate))
 
 
 class _Modules:
-    def __init__(self, module: Any, admitted: frozenset[str]) -> None:
+    def __init__(self, module: Any, admitted: frozenset[str], devices: int) -> None:
         self._module = module
         self._admitted = admitted
+        self._devices = devices
         self._functions: dict[str, Any] = {}
         self._extents: dict[str, _Extent | None] = {}
         """The extent of each function; None while it is being computed."""
@@ -146,7 +159,9 @@ class _Modules:
 
     def _operation_extent(self, operation: Any, depths: dict[Any, int], nested: int) -> _Extent:
         name = operation.name
-        if name not in _OPERATIONS:
+        if name in _COLLECTIVES and self._devices > 1:
+            self._require_groups(operation)
+        elif name not in _OPERATIONS:
             raise NotAdmitted(f"it has an operation that no kernel has: `{name}`")
         _require_known(operation, _ATTRIBUTES, APART if name == "func.call" else {})
         start = max([depths[operand] for operand in operation.operands], default=0)
@@ -163,6 +178,14 @@ class _Modules:
             _require_tensor(result.type)
             depths[result] = depth
         return _Extent(count, depth)
+
+    def _require_groups(self, operation: Any) -> None:
+        """Refuse groups of devices in which not each device is once."""
+        if operation.name == "stablehlo.replica_id":
+            return
+        groups = np.array(c.mlir.DenseIntElementsAttr(operation.attributes["replica_groups"]))
+        if groups.ndim != 2 or sorted(groups.flat) != [*range(self._devices)]:
+            raise NotAdmitted(f"its devices exchange in groups that are none: {groups.tolist()}")
 
     def _require_call(self, operation: Any) -> None:
         """Refuse a custom call unless it is admitted, or LAPACK's as kernels call it."""

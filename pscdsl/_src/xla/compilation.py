@@ -217,7 +217,8 @@ def verified(
 
     read = module_of(module.code)
     try:
-        admission.require(read, module.donate, admitted)
+        devices = 1 if module.mesh is None else module.mesh.devices
+        admission.require(read, module.donate, admitted, devices)
         if signature(read) != (list(inputs), list(outputs)):
             raise UnusableModule("its module takes or gives other arrays than it says")
         if targets(read) != sorted(module.calls):

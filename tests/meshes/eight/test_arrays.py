@@ -236,15 +236,69 @@ def centred(x: f32["n@data d"]) -> f32["n@data d"]:
     return x - np.mean(x, axis=0)
 
 
-def test_what_was_lowered_or_exported_is_for_one_device() -> None:
+KEY = b"k" * 32
+
+
+def test_what_was_lowered_is_for_one_device_and_exports_without_a_mesh() -> None:
     compiled = centred.lower(n=8, d=8).compile()
-    loaded = psc.load(centred.export(None, n=8, d=8, key=b"k" * 32), trust=b"k" * 32)
+    loaded = psc.load(centred.export(None, n=8, d=8, key=KEY), trust=KEY)
     for call in (compiled, loaded):
         with MESH:
             assert np.array_equal(call(X), X - X.mean(0))
-            with pytest.raises(psc.PlacementError, match="a mesh is not supported there yet"):
+            with pytest.raises(psc.PlacementError, match="exported with `mesh=`"):
                 call(MESH.put(X, "n@data d"))
             assert np.array_equal(centred(MESH.put(X, "n@data d")), X - X.mean(0))
+
+
+@psc.kernel(donate="x")
+def stepped(x: f32["n@data d@model"], key: psc.Key) -> tuple[f32["n@data d@model"], f32["d"]]:
+    rows = psc.place(x + psc.random.normal(key, x.shape), "n d@data")
+    return x - np.mean(x, axis=0), np.sum(rows, axis=0)
+
+
+@psc.kernel
+def roots(a: f32["n@data 2 2"]) -> f32["n@data 2 2"]:
+    return np.linalg.cholesky(a)
+
+
+def test_an_export_for_a_mesh_runs_on_it_alone() -> None:
+    mesh, key = {"data": 4, "model": 2}, psc.random.key(1)
+    data = stepped.export(None, {"n": 8}, {"n": 16}, d=8, mesh=mesh, key=KEY)
+    loaded = psc.load(data, trust=KEY)
+    wanted = stepped(X, key)
+    for _ in range(2):
+        with psc.Mesh(**mesh) as here:
+            x = here.put(X, "n@data d@model")
+            found = loaded(x, key)
+            assert x.is_deleted()
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+        assert str(found[0].placement) == "_@data _@model"
+    places = "n=8, d=8 on Mesh(data=4, model=2); n=16, d=8 on Mesh(data=4, model=2)"
+    with pytest.raises(psc.ArgumentError, match="was not exported for n=8, d=8; it was") as no:
+        loaded(X, key)
+    assert places in str(no.value)
+    with psc.Mesh(model=2, data=4), pytest.raises(psc.ArgumentError, match=r"on Mesh\(model=2, "):
+        loaded(X, key)
+    matrices = np.tile(np.eye(2, dtype=np.float32) * 4, (8, 1, 1))
+    lapack = psc.load(roots.export(n=8, target="cpu", mesh={"data": 8}, key=KEY), trust=KEY)
+    with psc.Mesh(data=8):
+        assert np.array_equal(lapack(matrices), matrices / 2)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "message"),
+    [
+        ({}, "a mesh has at least one axis"),
+        ({"data": 0}, "a positive integer"),
+        ({"data": 3}, "no 3 equal pieces"),
+    ],
+)
+def test_meshes_for_which_nothing_is_exported(mesh: dict[str, int], message: str) -> None:
+    with pytest.raises(psc.ArgumentError, match=message):
+        centred.export(n=8, d=8, mesh=mesh, key=KEY)
+    with pytest.raises(psc.ArgumentError, match="names no mesh axis"):
+        doubled.export(n=8, d=8, mesh={"data": 2}, key=KEY)
 
 
 def test_an_array_on_one_device_has_one_piece() -> None:

@@ -441,6 +441,6 @@ def misplaced(array: Any) -> PlacementError:
     return PlacementError(
         f"an argument lies {array._sharding}, and this program runs on one device: "
         "`np.asarray(x)` puts its pieces together; a kernel whose signature names mesh axes "
-        "(`f32['n@data']`) takes it as it is in the mesh's `with` block, but what was lowered or "
-        "exported is for one device: a mesh is not supported there yet"
+        "(`f32['n@data']`) takes it as it is in the mesh's `with` block, and so does one that was "
+        "exported with `mesh=`; what `lower(...).compile()` returns is for one device"
     )
