@@ -105,7 +105,7 @@ def _compile_on(
 
 
 def _count(told: str, executable: Executable, done: _Done) -> None:
-    """Report whether a program was compiled, or found; Unusable if it is not kept."""
+    """Report whether a program was compiled, or found; Unusable if it is not stored."""
     if executable.not_stored:
         raise Unusable(executable.not_stored)
     if executable.source == "disk":

@@ -300,7 +300,7 @@ def _compile(parser: argparse.ArgumentParser) -> None:
 
     A program finds the stored code if it runs with the same versions on the same kind of machine,
     and with the same PSCDSL_CACHE. With `--mesh data=8`, the program of the devices of a mesh is
-    kept for one process that has as many CPU devices. Exit code 1: a kernel has errors; 2: could
+    stored for one process that has as many CPU devices. Exit code 1: a kernel has errors; 2: could
     not run, or nothing stored.
     """
     _add_target(parser)
