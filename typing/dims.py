@@ -338,6 +338,8 @@ class Dim:
     def __sub__(self, other: Size) -> Size:
         if isinstance(other, int):
             return self._plus_int(-other)
+        if not isinstance(other, Dim):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
         if self == other:
             return 0
         return self + -other

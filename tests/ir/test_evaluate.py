@@ -35,6 +35,12 @@ def _function(name: str, block: Block) -> Function:
     return Function(name, ("n",), Assumptions(), block)
 
 
+def test_a_size_less_an_array_is_a_difference_of_the_two() -> None:
+    here = Program().current
+    _ = N - here.parameter(ArrayType(I32, ()))
+    assert [each.primitive for each in here.equations] == [SizeValue(N, I32), e.subtract]
+
+
 def test_literals_have_their_dtype() -> None:
     for dtype in ALL:
         value = {Kind.BOOL: True, Kind.INT: 1, Kind.FLOAT: 1.0}.get(dtype.kind, 1 + 0j)
