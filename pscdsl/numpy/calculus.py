@@ -75,12 +75,12 @@ def polyval(p: Value, x: Value) -> Value:
     result = filled(x, 0)
     if isinstance(size, int) and size <= FEW:
         for index in range(size):
-            step: Value = e.add(e.multiply(result, x), at(p, 0, index))
+            step: Value = result * x + at(p, 0, index)
             result = step if index else filled(x, at(p, 0, 0))
         return result
     with x.builder.program.inside() as inner:
         total, coefficient = inner.parameter(x.type), inner.parameter(at_type(p))
-        step = e.add(e.multiply(total, x), coefficient)
+        step = total * x + coefficient
         block, captured = inner.finish((total, coefficient), (step,))
     scan = Scan(block, captured=len(captured), carried=1, length=size)
     return scan.bind(*captured, result, p)[0]
@@ -130,19 +130,19 @@ def polyfit(
     wanted_values = reshaped(y, (size, 1)) if y.ndim == 1 else y
     if w is not None:
         factors = reshaped(to_inexact(w), (size, 1))
-        powers = e.multiply(powers, broadcast_to(factors, powers.shape))
-        wanted_values = e.multiply(wanted_values, broadcast_to(factors, wanted_values.shape))
-    scale: Value = e.sqrt(total(e.multiply(powers, powers), (0,)))
-    powers = e.divide(powers, broadcast_to(reshaped(scale, (1, columns)), powers.shape))
+        powers = powers * broadcast_to(factors, powers.shape)
+        wanted_values = wanted_values * broadcast_to(factors, wanted_values.shape)
+    scale: Value = e.sqrt(total(powers * powers, (0,)))
+    powers = powers / broadcast_to(reshaped(scale, (1, columns)), powers.shape)
     if rcond is None:
         here = x.builder.program.current
-        cutoff = e.multiply(here.size(size, x.dtype), EPSILON[x.dtype])
+        cutoff = here.size(size, x.dtype) * EPSILON[x.dtype]
     elif rounds_off(rcond):
         cutoff = x.builder.literal(EPSILON[x.dtype], x.dtype)
     else:
         cutoff = number_for_each(name, powers, rcond)
     found: Value = LeastSquares()(powers, cutoff, wanted_values)
-    found = e.divide(found, broadcast_to(reshaped(scale, (columns, 1)), found.shape))
+    found = found / broadcast_to(reshaped(scale, (columns, 1)), found.shape)
     return reshaped(found, (columns,)) if y.ndim == 1 else found
 
 
@@ -193,11 +193,11 @@ def roots(p: Value) -> Value:
     count = size - 1
     if count == 0:
         return p.builder.full(0, (0,), p.dtype.complex)
-    row: Value = e.negative(e.divide(part(p, 0, 1, size), at(p, 0, 0)))
+    row: Value = -(part(p, 0, 1, size) / at(p, 0, 0))
     whole = (count, count)
     top = broadcast_to(reshaped(row, (1, count)), whole)
     down, across = (p.builder.program.current.bind(Iota(whole, a, I32), ())[0] for a in (0, 1))
-    below = cast(e.equal(down, e.add(across, 1)), p.dtype)
+    below = cast(e.equal(down, across + 1), p.dtype)
     return Eig(vectors=False)(where(e.equal(down, 0), top, below))
 
 
@@ -219,8 +219,8 @@ def polyder(p: Value, m: int = 1) -> Value:
             problem = f"takes coefficients of which there are at least {m}, not {size}"
             raise Failure(BadArguments(function="numpy.polyder", problem=problem))
         size = size - 1
-        exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
-        p = e.multiply(part(p, 0, 0, size), exponents)
+        exponents = reversed_along(iota(p, size, p.dtype) + 1, 0)
+        p = part(p, 0, 0, size) * exponents
     return p
 
 
@@ -237,9 +237,9 @@ def polyint(p: Value, m: int = 1, k: Any = None) -> Value:
         raise Failure(BadArguments(function="numpy.polyint", problem=problem))
     for constant in constants:
         require_scalar(constant, "numpy.polyint", "k")
-        exponents = reversed_along(e.add(iota(p, size, p.dtype), 1), 0)
-        last = e.add(filled(p, 0, (1,)), constant)
-        p = joined((e.divide(p, exponents), cast(last, p.dtype)), 0)
+        exponents = reversed_along(iota(p, size, p.dtype) + 1, 0)
+        last = filled(p, 0, (1,)) + constant
+        p = joined((p / exponents, cast(last, p.dtype)), 0)
         size = size + 1
     return p
 
@@ -300,8 +300,7 @@ def _once(a: Value, axis: int) -> Value:
     facts, size = a.builder.facts, a.shape[axis]
     later = part(a, axis, least(facts, 1, size), size)
     earlier = part(a, axis, 0, largest(facts, size - 1, 0))
-    result: Value = (e.bitwise_xor if a.dtype is BOOL else e.subtract)(later, earlier)
-    return result
+    return (e.bitwise_xor if a.dtype is BOOL else e.subtract)(later, earlier)
 
 
 @of_arrays(
@@ -347,16 +346,16 @@ def interp(
         left = right = None
     size = xp.shape[0]
     last = x.builder.program.current.size(size - 1, I32)
-    low: Value = e.maximum(e.subtract(places(xp, x, "right"), 1), 0)
-    high: Value = e.minimum(e.add(low, 1), last)
+    low: Value = e.maximum(places(xp, x, "right") - 1, 0)
+    high: Value = e.minimum(low + 1, last)
     x0, x1, y0, y1 = (_taken(points, index) for points in (xp, fp) for index in (low, high))
-    run: Value = e.subtract(x1, x0)
-    slope = e.divide(e.subtract(y1, y0), where(e.equal(run, 0), filled(run, 1, ()), run))
-    result: Value = e.add(y0, e.multiply(slope, e.subtract(x, x0)))
+    run: Value = x1 - x0
+    slope = (y1 - y0) / where(e.equal(run, 0), filled(run, 1, ()), run)
+    result: Value = y0 + slope * (x - x0)
     # Beside a height that is NaN or infinite, as NumPy: at a point its height, else from the right.
-    other: Value = e.add(y1, e.multiply(slope, e.subtract(x, x1)))
-    flat = e.bitwise_and(e.equal(y0, y1), e.bitwise_and(is_nan(other), e.equal(x, x)))
-    there = e.bitwise_or(e.bitwise_or(e.equal(x, x0), e.equal(last, 0)), flat)
+    other: Value = y1 + slope * (x - x1)
+    flat = e.equal(y0, y1) & (is_nan(other) & e.equal(x, x))
+    there = e.equal(x, x0) | e.equal(last, 0) | flat
     result = where(is_nan(result), where(there, y0, other), result)
     before = at(fp, 0, 0) if left is None else cast(left, fp.dtype)
     after = at(fp, 0, size - 1) if right is None else cast(right, fp.dtype)
@@ -374,7 +373,7 @@ def _periodic(x: Value, xp: Value, fp: Value, period: Value) -> tuple[Value, Val
     x, size = e.remainder(x, period), xp.shape[0]
     xp, fp = Sort(0).bind(e.remainder(xp, period), fp)
     before, after = (part(xp, 0, size - 1, size), part(xp, 0, 0, 1))
-    xp = joined((e.subtract(before, period), xp, e.add(after, period)), 0)
+    xp = joined((before - period, xp, after + period), 0)
     fp = joined((part(fp, 0, size - 1, size), fp, part(fp, 0, 0, 1)), 0)
     return x, xp, fp
 
@@ -382,8 +381,7 @@ def _periodic(x: Value, xp: Value, fp: Value, period: Value) -> tuple[Value, Val
 def differences(x: Value, axis: int) -> Value:
     """Each element less the one before it along an axis that is known to have elements."""
     size = x.shape[axis]
-    result: Value = e.subtract(part(x, axis, 1, size), part(x, axis, 0, size - 1))
-    return result
+    return part(x, axis, 1, size) - part(x, axis, 0, size - 1)
 
 
 @of_numbers("numpy.trapezoid", together=("y", "x"), numbers=("dx",), own=("x",))
@@ -394,19 +392,19 @@ def trapezoid(y: Value, x: Value | None = None, dx: Any = 1.0, axis: int = -1) -
     require_elements(y, (place,), "numpy.trapezoid")
     final = to_inexact(y).dtype
     y, size = cast(to_inexact(y), wide(final)), y.shape[place]
-    sums: Value = e.add(part(y, place, 1, size), part(y, place, 0, size - 1))
+    sums: Value = part(y, place, 1, size) + part(y, place, 0, size - 1)
     if x is None:
-        areas = e.multiply(sums, dx)
+        areas = sums * dx
     elif x.ndim == 1:
         sizes = (size, x.shape[0])
         require_same_length(y, sizes, "numpy.trapezoid", "the samples", "`x`")
         widths = differences(cast(x, y.dtype), 0)
-        areas = e.multiply(sums, spread(widths, sums.shape, (place,)))
+        areas = sums * spread(widths, sums.shape, (place,))
     else:
         along = normalize_axis(axis, x.ndim, "numpy.trapezoid")
         require_elements(x, (along,), "numpy.trapezoid")
-        areas = e.multiply(sums, differences(cast(x, y.dtype), along))
-    return cast(e.divide(total(areas, (place,)), 2), final)
+        areas = sums * differences(cast(x, y.dtype), along)
+    return cast(total(areas, (place,)) / 2, final)
 
 
 @of_numbers("numpy.unwrap", together=("p",))
@@ -423,14 +421,14 @@ def unwrap(p: Value, discont: Any = None, axis: int = -1, *, period: Any = 2 * p
     p = p if whole else to_inexact(p)
     half = period // 2 if whole else period / 2
     jump = differences(p, place)
-    rest: Value = e.subtract(e.remainder(e.add(jump, half), period), half)
+    rest: Value = e.remainder(jump + half, period) - half
     if not whole or period % 2 == 0:  # the jump may be up or down by half a period
-        upward = e.bitwise_and(e.equal(rest, -half), e.greater(jump, 0))
+        upward = e.equal(rest, -half) & (jump > 0)
         rest = where(upward, filled(rest, half, ()), rest)
     small = e.less(e.absolute(jump), _threshold(jump, discont, period, whole))
-    correction = where(small, filled(rest, 0, ()), e.subtract(rest, jump))
+    correction = where(small, filled(rest, 0, ()), rest - jump)
     start, size = part(p, place, 0, 1), p.shape[place]
-    moved: Value = e.add(part(p, place, 1, size), Cumulative("sum", place)(correction))
+    moved: Value = part(p, place, 1, size) + Cumulative("sum", place)(correction)
     return joined((start, moved), place)
 
 
@@ -476,24 +474,21 @@ def gradient(
 
 def _even_slopes(f: Value, axis: int, step: Value | None, edge_order: int) -> Value:
     size = f.shape[axis]
-    inner = e.divide(e.subtract(part(f, axis, 2, size), part(f, axis, 0, size - 2)), 2)
+    inner = (part(f, axis, 2, size) - part(f, axis, 0, size - 2)) / 2
     if edge_order == 1:
-        first = e.subtract(part(f, axis, 1, 2), part(f, axis, 0, 1))
-        last = e.subtract(part(f, axis, size - 1, size), part(f, axis, size - 2, size - 1))
+        first = part(f, axis, 1, 2) - part(f, axis, 0, 1)
+        last = part(f, axis, size - 1, size) - part(f, axis, size - 2, size - 1)
     else:
         first = _combined(f, axis, 0, (-1.5, 2.0, -0.5))
         last = _combined(f, axis, size - 3, (0.5, -2.0, 1.5))
     slopes = joined((first, inner, last), axis)
-    return slopes if step is None else e.divide(slopes, step)
+    return slopes if step is None else slopes / step
 
 
 def _combined(f: Value, axis: int, start: Any, factors: tuple[Any, Any, Any]) -> Value:
     """Three neighbours along an axis, each times a factor, summed."""
-    a, b, c = (
-        e.multiply(part(f, axis, start + i, start + i + 1), factor)
-        for i, factor in enumerate(factors)
-    )
-    result: Value = e.add(e.add(a, b), c)
+    a, b, c = (part(f, axis, start + i, start + i + 1) * factor for i, factor in enumerate(factors))
+    result: Value = a + b + c
     return result
 
 
@@ -501,18 +496,18 @@ def _uneven_slopes(f: Value, axis: int, coordinates: Value, edge_order: int) -> 
     size = f.shape[axis]
     steps = differences(coordinates, 0)
     before, after = part(steps, 0, 0, size - 2), part(steps, 0, 1, size - 1)
-    both = e.add(before, after)
+    both = before + after
     shape = (*f.shape[:axis], size - 2, *f.shape[axis + 1 :])
     inner: Value | None = None
     for start, factor in enumerate(
         (
-            e.negative(e.divide(after, e.multiply(before, both))),
-            e.divide(e.subtract(after, before), e.multiply(before, after)),
-            e.divide(before, e.multiply(after, both)),
+            -(after / (before * both)),
+            (after - before) / (before * after),
+            before / (after * both),
         )
     ):
-        term = e.multiply(part(f, axis, start, size - 2 + start), spread(factor, shape, (axis,)))
-        inner = term if inner is None else e.add(inner, term)
+        term = part(f, axis, start, size - 2 + start) * spread(factor, shape, (axis,))
+        inner = term if inner is None else inner + term
     assert inner is not None
     first, last = (_edge(f, axis, steps, edge_order, end) for end in (False, True))
     return joined((first, inner, last), axis)
@@ -523,17 +518,17 @@ def _edge(f: Value, axis: int, steps: Value, edge_order: int, end: bool) -> Valu
     size = f.shape[axis]
     if edge_order == 1:
         start = size - 2 if end else 0
-        rise = e.subtract(part(f, axis, start + 1, start + 2), part(f, axis, start, start + 1))
-        return e.divide(rise, at(steps, 0, start))  # type: ignore[no-any-return]
+        rise = part(f, axis, start + 1, start + 2) - part(f, axis, start, start + 1)
+        return rise / at(steps, 0, start)
     start = size - 3 if end else 0
     # Steps as seen from the edge: the slope at the end is that at the start, mirrored.
     near, far = (at(steps, 0, start + i) for i in ((1, 0) if end else (0, 1)))
-    both = e.add(near, far)
+    both = near + far
     factors = [
-        e.negative(e.divide(e.add(near, both), e.multiply(near, both))),
-        e.divide(both, e.multiply(near, far)),
-        e.negative(e.divide(near, e.multiply(far, both))),
+        -((near + both) / (near * both)),
+        both / (near * far),
+        -(near / (far * both)),
     ]
     if end:
-        factors = [e.negative(factor) for factor in reversed(factors)]
+        factors = [-factor for factor in reversed(factors)]
     return _combined(f, axis, start, (factors[0], factors[1], factors[2]))

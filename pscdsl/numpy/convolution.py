@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.language.meanings import describe
 from pscdsl._src.primitives import elementwise as e
-from pscdsl._src.primitives.elementwise import divide
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Reduction, identity
 from pscdsl._src.primitives.shaping import Pad
@@ -111,12 +110,12 @@ def _complex(x: Value, window: Value, low: Size, high: Size) -> Value:
     channels = joined([reshaped(z, (1, 1, size)) for z in (re, im)], 1)
     rows = [
         joined([reshaped(z, (1, 1, width)) for z in pair], 1)
-        for pair in ((window_re, e.negative(window_im)), (window_im, window_re))
+        for pair in ((window_re, -window_im), (window_im, window_re))
     ]
     slide = Convolution((1,), ((low, high),), (1,), (1,))
     result = slide(channels, joined(rows, 0))
     first, second = (reshaped(part(result, 1, i, i + 1), result.shape[2:]) for i in range(2))
-    return e.make_complex(first, second)  # type: ignore[no-any-return]
+    return e.make_complex(first, second)
 
 
 def _integers(x: Value, window: Value, low: Size, high: Size) -> Value:
@@ -129,7 +128,7 @@ def _integers(x: Value, window: Value, low: Size, high: Size) -> Value:
     size = window.shape[0]
     count = padded.shape[0] - size + 1
     starts = reshaped(iota(x, count), (count, 1))
-    index: Value = e.add(starts, reshaped(iota(x, size), (1, size)))
+    index: Value = starts + reshaped(iota(x, size), (1, size))
     under = Gather((0,))(padded, reshaped(index, (count, size, 1)))
     result = contract((Labelled(under, ("i", "k")), Labelled(window, ("k",))), ("i",))
     return truth(result) if dtype is BOOL else result
@@ -355,11 +354,11 @@ def avg_pool(
         number: Size = 1
         for item in listed(window) or (window,) * count:
             number = number * item
-        return divide(sums, number)  # type: ignore[no-any-return]
+        return sums / number
     ones = filled(x, 1, (1, 1, *x.shape[2:]))
     numbers = _pooled(ones, "sum", *arguments)
     shared = spread(reshaped(numbers, numbers.shape[2:]), sums.shape, range(2, sums.ndim))
-    return divide(sums, shared)  # type: ignore[no-any-return]
+    return sums / shared
 
 
 @of_numbers("pscdsl.reduce_window", together=("x",))

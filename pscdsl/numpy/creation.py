@@ -399,10 +399,10 @@ def _bound(x: Any) -> Size | float:
 def _shifted(here: Builder, numbers: Value, start: Size | float, step: Size | float) -> Value:
     """`start + step * numbers`; a negative step is subtracted, which unsigned integers allow."""
     if isinstance(step, Dim) or step >= 0:
-        up: Value = numbers if step == 1 else e.multiply(numbers, step)
-        return up if start == 0 else e.add(up, start)
-    down: Value = numbers if step == -1 else e.multiply(numbers, -step)
-    return e.subtract(start, down)  # type: ignore[no-any-return]
+        up: Value = numbers if step == 1 else numbers * step
+        return up if start == 0 else up + start
+    down: Value = numbers if step == -1 else numbers * -step
+    return start - down
 
 
 def _count(facts: Assumptions, start: Size, stop: Size, step: Size) -> Size:
@@ -465,7 +465,7 @@ def linspace(
 
     def stepped(values: Sequence[Value]) -> Value:
         first, last = values
-        return _step(to_inexact(e.subtract(last, first)), gaps)
+        return _step(to_inexact(last - first), gaps)
 
     return numbers, met(here, (start, stop), None, stepped, Kind.FLOAT)
 
@@ -518,8 +518,8 @@ def geomspace(
             return _placed("numpy.geomspace", _spiral(first, last, count, endpoint), axis)
         require("numpy.geomspace", first, "floating")
         sign = e.sign(first)
-        logs = _spaced(e.log(e.absolute(first)), e.log(e.multiply(sign, last)), count, endpoint)
-        numbers = e.multiply(sign, e.exp(logs))
+        logs = _spaced(e.log(e.absolute(first)), e.log(sign * last), count, endpoint)
+        numbers = sign * e.exp(logs)
         place = _places(numbers)
         numbers = where(e.equal(place, 0), broadcast_to(first, numbers.shape), numbers)
         if endpoint:
@@ -533,9 +533,9 @@ def geomspace(
 
 def _spiral(first: Value, last: Value, count: Size, endpoint: bool) -> Value:
     """Complex numbers, each the same multiple of the one before; the first is exact."""
-    turn = e.log(e.divide(last, first))
-    steps = _spaced(e.subtract(turn, turn), turn, count, endpoint)
-    numbers = e.multiply(broadcast_to(first, steps.shape), e.exp(steps))
+    turn = e.log(last / first)
+    steps = _spaced(turn - turn, turn, count, endpoint)
+    numbers = broadcast_to(first, steps.shape) * e.exp(steps)
     numbers = where(e.equal(_places(numbers), 0), broadcast_to(first, numbers.shape), numbers)
     return _ending(numbers, last, count) if endpoint else numbers
 
@@ -590,10 +590,10 @@ def _step(way: Value, gaps: Size) -> Value:
     nan = here.literal(math.nan, way.dtype)
     if facts.proves(Fact("<=", gaps, 0)):
         return nan
-    step: Value = e.divide(way, largest(facts, gaps, 1))
+    step: Value = way / largest(facts, gaps, 1)
     if facts.proves(Fact("<=", 1, gaps)):
         return step
-    return where(e.less(here.size(gaps, I64), 1), nan, step)
+    return where(here.size(gaps, I64) < 1, nan, step)
 
 
 def _spaced(start: Value, stop: Value, count: Size, endpoint: bool) -> Value:
@@ -601,9 +601,9 @@ def _spaced(start: Value, stop: Value, count: Size, endpoint: bool) -> Value:
     gaps = _gaps(start.builder.facts, count, endpoint)
     shape: Shape = (count, *start.shape)
     place = start.builder.bind(Iota(shape, 0, start.dtype.real), ())[0]
-    way = broadcast_to(e.subtract(stop, start), shape)
-    step = e.divide(way, gaps)
-    numbers = e.add(e.multiply(cast(place, start.dtype), step), broadcast_to(start, shape))
+    way = broadcast_to(stop - start, shape)
+    step = way / gaps
+    numbers = cast(place, start.dtype) * step + broadcast_to(start, shape)
     return _ending(numbers, stop, count) if endpoint else numbers
 
 
@@ -847,7 +847,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         pairs.reverse()
     result = pairs[0][0]
     for place, size in pairs[1:]:
-        result = e.add(e.multiply(result, size), place)
+        result = result * size + place
     return integers_of(result) if narrow else result
 
 
@@ -954,9 +954,8 @@ def _triangle(name: str, m: Value, k: Any, lower: bool) -> Value:
 def _mask(here: Builder, relation: str, shape: Shape, k: Size) -> Value:
     """Return where row + k stands in a relation to the column."""
     row, column = (here.bind(Iota(shape, axis, I32), ())[0] for axis in (0, 1))
-    shifted = row if k == 0 else e.add(row, k)
-    result: Value = e.TABLE[relation](shifted, column)
-    return result
+    shifted = row if k == 0 else row + k
+    return e.TABLE[relation](shifted, column)
 
 
 def _masked(here: Builder, relation: str, shape: Shape, k: Size, dtype: Any) -> Value | Weak:
@@ -1045,6 +1044,6 @@ def vander(x: Value, N: Any = None, increasing: bool = False) -> Value:
     x = with_i64(x)
     exponent = x.builder.bind(Iota((size, count), 1, I32), ())[0]
     if not increasing:
-        exponent = e.subtract(count - 1, exponent)
+        exponent = count - 1 - exponent
     base = broadcast_to(reshaped(x, (size, 1)), (size, count))
-    return e.power(base, cast(exponent, x.dtype))  # type: ignore[no-any-return]
+    return e.power(base, cast(exponent, x.dtype))

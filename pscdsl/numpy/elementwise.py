@@ -132,7 +132,7 @@ def _for_bools(
 
 def _sign_bit(x: Value) -> Any:
     one = x.builder.literal(1, x.dtype)
-    return e.less(e.copysign(one, x) if x.dtype.is_float else x, 0)
+    return (e.copysign(one, x) if x.dtype.is_float else x) < 0
 
 
 def _signs(x: Value) -> Any:
@@ -160,11 +160,11 @@ def _spacing(x: Value) -> Any:
     if x.dtype == F16:
         above = e.nextafter(x, filled(x, inf))
         infinite = e.equal(size, filled(size, inf))
-        step = e.subtract(where(infinite, x, above), x)  # NaN where it is infinite
+        step = where(infinite, x, above) - x  # NaN where it is infinite
         return where(e.equal(x, 0), above, step)
     above = e.nextafter(size, filled(size, inf))
     # A difference would be zero where subnormal numbers are.
-    return e.copysign(where(e.equal(x, 0), above, e.subtract(above, size)), x)
+    return e.copysign(where(e.equal(x, 0), above, above - size), x)
 
 
 def _nearest(x: Value) -> Any:
@@ -312,12 +312,10 @@ def round_(a: Value, decimals: Any = 0) -> Value:
 
 def _rounded_float(a: Value, decimals: int) -> Value:
     if decimals == 0:
-        result: Value = e.round_even(a)
-        return result
+        return e.round_even(a)
     scale = 10.0 ** min(abs(decimals), 300)
     up, down = (e.multiply, e.divide) if decimals > 0 else (e.divide, e.multiply)
-    rounded: Value = down(e.round_even(up(a, scale)), scale)
-    return rounded
+    return down(e.round_even(up(a, scale)), scale)
 
 
 def _rounded_integer(a: Value, unit: int) -> Value:
@@ -325,9 +323,8 @@ def _rounded_integer(a: Value, unit: int) -> Value:
         return filled(a, 0)
     quotient, rest = e.floor_divide(a, unit), e.remainder(a, unit)
     above, tie = e.greater(rest, unit // 2), e.equal(rest, unit // 2)
-    up = e.bitwise_or(above, e.bitwise_and(tie, e.equal(e.bitwise_and(quotient, 1), 1)))
-    nearest: Value = e.multiply(where(up, quotient + 1, quotient), unit)
-    return nearest
+    up = above | tie & e.equal(quotient & 1, 1)
+    return where(up, quotient + 1, quotient) * unit
 
 
 # Parts of complex numbers, defined on real arrays too.
@@ -357,7 +354,7 @@ def make_complex(x: Value, y: Value) -> Value:
     """The complex numbers with these real and imaginary parts."""
     for each in (x, y):
         require("pscdsl.complex", each, REAL)
-    return e.make_complex(to_inexact(x), to_inexact(y))  # type: ignore[no-any-return]
+    return e.make_complex(to_inexact(x), to_inexact(y))
 
 
 @of_numbers("numpy.angle", together=("z",))
@@ -368,7 +365,7 @@ def angle(z: Value, deg: bool = False) -> Value:
         result: Value = e.atan2(e.imag(z), e.real(z))
     else:
         result = e.atan2(filled(z, 0.0), z)
-    return e.multiply(result, 180 / math.pi) if deg else result
+    return result * (180 / math.pi) if deg else result
 
 
 @function("numpy.iscomplexobj")
@@ -437,8 +434,7 @@ class _Terms:
         x1, x2 = self._both(given)
         # Not `maximum`, which XLA takes apart from the rest where the results are added up.
         larger = where(e.greater_equal(x1, x2), x1, x2)
-        result: Value = larger + e.log1p(self._smaller(x1, x2))
-        return result
+        return larger + e.log1p(self._smaller(x1, x2))
 
     def _smaller(self, x1: Value, x2: Value) -> Value:
         """The smaller term as a part of the larger one; 0 beside an infinity, and of two."""
@@ -446,14 +442,13 @@ class _Terms:
         alike = self._alike(x1, x2)
         if alike is not None:
             gap = where(alike, x1.builder.program.current.literal(-math.inf, gap.dtype), gap)
-        return e.exp(gap)  # type: ignore[no-any-return]
+        return e.exp(gap)
 
     def _alike(self, x1: Value, x2: Value) -> Value | None:
         """Return whether both terms are the same infinity; None where one is a number."""
         if any(number is not None for number in self.numbers):
             return None
-        alike: Value = e.bitwise_and(e.equal(x1, x2), e.equal(e.absolute(x1), math.inf))
-        return alike
+        return e.equal(x1, x2) & e.equal(e.absolute(x1), math.inf)
 
     def _share(self, place: int, *given: Value) -> Value:
         """The part that one term is of the sum; of two that are infinite each is a half."""
@@ -465,7 +460,7 @@ class _Terms:
             terms = (one, smaller) if place == 0 else (smaller, one)
             term = where(e.greater_equal(x1, x2), *terms)
             half = x1.builder.program.current.literal(0.5, smaller.dtype)
-            share: Value = term * e.divide(one, smaller + 1)
+            share: Value = term * (one / (smaller + 1))
             alike = self._alike(x1, x2)
             return share if alike is None else where(alike, half, share)
 
@@ -507,8 +502,7 @@ def power(x1: Value, x2: Value, /) -> Value:
     known = None if exponent is None else _known_power(x1, exponent)
     if known is not None:
         return known
-    result: Value = e.power(x1, x2)
-    return result
+    return e.power(x1, x2)
 
 
 @of_arrays("numpy.float_power", together=("x1", "x2"), weak=("x1", "x2"))
@@ -530,19 +524,18 @@ def _known_power(x: Value, exponent: Scalar) -> Value | None:
             raise Failure(NegativePowerOfInteger(base=x.type, exponent=int(exponent)))
         return _product(x, int(exponent))
     if abs(exponent) == 0.5:
-        root: Value = (e.sqrt if exponent > 0 else e.rsqrt)(x)
-        return root
+        return (e.sqrt if exponent > 0 else e.rsqrt)(x)
     if abs(exponent) > LARGEST_MULTIPLIED or exponent != int(exponent):
         return None
     if exponent >= 0:
         return _product(x, int(exponent))
     inverse: Value
     if exponent == -1:
-        inverse = e.divide(1, x)
+        inverse = 1 / x
     elif x.dtype.is_complex:  # divided twice: a power may leave the range that its inverse is in
         first = -int(exponent) // 2
-        inverse = e.divide(1, _product(x, -int(exponent) - first))
-        inverse = e.divide(inverse, _product(x, first))
+        inverse = 1 / _product(x, -int(exponent) - first)
+        inverse = inverse / _product(x, first)
     else:
         inverse = e.power(x, int(exponent))
     return inverse
@@ -555,7 +548,7 @@ def _product(x: Value, count: int) -> Value:
     result: Value | None = None
     while True:
         if count % 2:
-            result = x if result is None else e.multiply(result, x)
+            result = x if result is None else result * x
         count //= 2
         if not count:
             assert result is not None
@@ -570,13 +563,13 @@ def _square(x: Value) -> Value:
         (x,) = operands
         if x.dtype.is_complex:
             parts = e.real(x), e.imag(x)
-            return e.add(*[e.multiply(part, part) for part in parts])  # type: ignore[no-any-return]
+            return e.add(*[part * part for part in parts])
     elif primitive is e.add:
         # See `linear_algebra.root`.
         primitive, (squared, *_) = _definition(operands[1])
         if primitive is e.bend and _is_root(operands[0]):
             return squared
-    return e.multiply(x, x)  # type: ignore[no-any-return]
+    return x * x
 
 
 def _is_root(x: Value) -> bool:
@@ -609,10 +602,10 @@ def modf(x: Value, /) -> tuple[Value, Value]:
     """The fractional and the integer part, both with the sign of `x`."""
     x = to_inexact(x)
     require("numpy.modf", x, "floating")
-    zero, size = filled(x, 0.0), e.negative(x)
+    zero, size = filled(x, 0.0), -x
     # By rounding down on either side, zeros have the sign of `x` and a derivative.
-    below = e.negative(e.subtract(size, e.floor(size)))
-    fraction = where(e.less(x, 0), below, e.subtract(x, e.floor(x)))
+    below = -(size - e.floor(size))
+    fraction = where(x < 0, below, x - e.floor(x))
     infinite = e.equal(e.absolute(x), math.inf)
     fraction = where(infinite, e.copysign(zero, x), fraction)
     return where(e.equal(x, 0), x, fraction), e.copysign(e.truncate(x), x)
@@ -622,8 +615,7 @@ def modf(x: Value, /) -> tuple[Value, Value]:
 def reciprocal(x: Value, /) -> Value:
     """`1 / x`, of floating-point and complex arrays."""
     require("numpy.reciprocal", x, "inexact")
-    result: Value = e.reciprocal(x) if x.dtype.is_complex else e.divide(1, x)
-    return result
+    return e.reciprocal(x) if x.dtype.is_complex else 1 / x
 
 
 @of_arrays("numpy.exp2", together=("x",))
@@ -631,10 +623,9 @@ def exp2(x: Value, /) -> Value:
     """2 to the power of each element."""
     x = to_inexact(x)
     if x.dtype.is_complex:  # as in NumPy; the product by a complex number makes NaN of an infinity
-        turned = [e.multiply(part(x), math.log(2)) for part in (e.real, e.imag)]
-        return e.exp(e.make_complex(*turned))  # type: ignore[no-any-return]
-    result: Value = e.power(2, x)
-    return result
+        turned = [part(x) * math.log(2) for part in (e.real, e.imag)]
+        return e.exp(e.make_complex(*turned))
+    return e.power(2, x)
 
 
 @of_arrays("numpy.log2", together=("x",))
@@ -653,11 +644,11 @@ def _logarithm(x: Value, base: int) -> Value:
     result: Value = e.log(to_inexact(x))
     scale = math.log(base)
     if not result.dtype.is_complex:
-        return e.divide(result, scale)  # type: ignore[no-any-return]
+        return result / scale
     # Part by part, and multiplied as in NumPy: a complex quotient makes NaN of an infinite part.
     factor = {2: 1.4426950408889634, 10: 0.4342944819032518}[base]
-    parts = [e.multiply(part(result), factor) for part in (e.real, e.imag)]
-    return e.make_complex(*parts)  # type: ignore[no-any-return]
+    parts = [part(result) * factor for part in (e.real, e.imag)]
+    return e.make_complex(*parts)
 
 
 @of_arrays("numpy.logaddexp", together=("x1", "x2"), weak=("x1", "x2"), widens=True)
@@ -689,11 +680,11 @@ def hypot(x1: Value, x2: Value, /) -> Value:
     large, small = where(first, x1, x2), where(first, x2, x1)
     size = e.absolute(large)
     one, infinity = (large.builder.literal(number, large.dtype) for number in (1.0, math.inf))
-    plain = e.bitwise_or(e.equal(size, 0), e.equal(size, infinity))
-    ratio = e.divide(small, where(plain, one, large))
-    length = e.multiply(size, e.sqrt(e.multiply(ratio, ratio) + 1))
+    plain = e.equal(size, 0) | e.equal(size, infinity)
+    ratio = small / where(plain, one, large)
+    length = size * e.sqrt((ratio * ratio) + 1)
     length = length + e.bend(where(e.equal(size, 0), large + small, one))
-    either = e.bitwise_or(e.equal(size, infinity), e.equal(e.absolute(small), infinity))
+    either = e.equal(size, infinity) | e.equal(e.absolute(small), infinity)
     return where(either, infinity, length)
 
 
@@ -703,22 +694,22 @@ def heaviside(x1: Value, x2: Value, /) -> Value:
     x1, x2 = together(to_inexact(x1), to_inexact(x2))
     require("numpy.heaviside", x1, "floating")
     zero, one = (x1.builder.literal(number, x1.dtype) for number in (0, 1))
-    step = where(e.greater(x1, 0), one, where(e.less(x1, 0), zero, x1))
+    step = where(x1 > 0, one, where(x1 < 0, zero, x1))
     return where(e.equal(x1, 0), x2, step)
 
 
 @of_arrays("numpy.sinc", together=("x",), result=Result.NEW)
 def sinc(x: Value) -> Value:
     """`sin(pi*x) / (pi*x)`, 1 at zero; by its series there, to have derivatives."""
-    angle = e.multiply(to_inexact(x), math.pi)
-    near = e.less(e.absolute(angle), 1.0)
+    angle = to_inexact(x) * math.pi
+    near = e.absolute(angle) < 1.0
     small = where(near, angle, angle.builder.literal(0, angle.dtype))
-    squared = e.multiply(small, small)
+    squared = small * small
     series: Value = filled(angle, 1.0)
     for k in range(SINC_TERMS, 0, -1):
         series = 1 - squared * (1 / (2 * k * (2 * k + 1))) * series
     safe = where(near, angle.builder.literal(1, angle.dtype), angle)
-    return where(near, series, e.divide(e.sin(safe), safe))
+    return where(near, series, e.sin(safe) / safe)
 
 
 @of_arrays("numpy.deg2rad", "numpy.radians", together=("x",))
@@ -736,8 +727,7 @@ def rad2deg(x: Value, /) -> Value:
 def _scaled(name: str, x: Value, factor: float) -> Value:
     x = to_inexact(x)
     require(name, x, "floating")
-    result: Value = e.multiply(x, factor)
-    return result
+    return x * factor
 
 
 @of_arrays("numpy.ldexp", together=("x1",), alone=("x2",))
@@ -750,7 +740,7 @@ def ldexp(x1: Value, x2: Value, /) -> Value:
     x1 = to_inexact(x1)
     require("numpy.ldexp", x1, "floating")
     for step in _shares(x2, 4):
-        x1 = e.multiply(x1, e.power(2, cast(step, x1.dtype)))
+        x1 = x1 * e.power(2, cast(step, x1.dtype))
     return x1
 
 
@@ -760,7 +750,7 @@ def _shares(x: Value, count: int) -> Sequence[Value]:
     for left in range(count, 0, -1):
         share: Value = e.floor_divide(x, left)
         shares.append(share)
-        x = e.subtract(x, share)
+        x = x - share
     return shares
 
 
@@ -784,7 +774,7 @@ def lcm(x1: Value, x2: Value, /) -> Value:
     require("numpy.lcm", x1, "integer")
     first, second = together(_magnitude(x1), _magnitude(x2))
     share: Value = e.floor_divide(first, _euclid(first, second))
-    return cast(e.multiply(share, second), x1.dtype)
+    return cast(share * second, x1.dtype)
 
 
 def _magnitude(x: Value) -> Value:

@@ -51,7 +51,7 @@ def expm(A: Value) -> Value:
         return A
     halvings, scale = _halvings(A)
     factor = reshaped(cast(scale, A.dtype), (*scale.shape, 1, 1))
-    halved = e.multiply(A, broadcast_to(factor, A.shape))
+    halved = A * broadcast_to(factor, A.shape)
     return _squared(_approximant(halved), halvings)
 
 
@@ -59,12 +59,12 @@ def _halvings(a: Value) -> tuple[Value, Value]:
     """Return how often each matrix is halved, and the power of two that does it."""
     norm = extremum(total(e.absolute(a), (a.ndim - 2,)), "maximum", (a.ndim - 2,))
     precision = norm.dtype
-    ratio = e.divide(norm, _THETA[precision])
-    larger = e.bitwise_and(e.greater(ratio, 1.0), e.is_finite(ratio))
-    times = e.ceil(e.divide(e.log(where(larger, ratio, filled(ratio, 1.0))), log(2.0)))
+    ratio = norm / _THETA[precision]
+    larger = (ratio > 1.0) & e.is_finite(ratio)
+    times = e.ceil(e.log(where(larger, ratio, filled(ratio, 1.0))) / log(2.0))
     count = cast(times, I32)
     ones = filled(ratio, 1.0)
-    return count, elementwise.ldexp.apply(a.builder, (ones, e.negative(count)), {})
+    return count, elementwise.ldexp.apply(a.builder, (ones, -count), {})
 
 
 def _approximant(a: Value) -> Value:
@@ -81,21 +81,19 @@ def _approximant(a: Value) -> Value:
         low, high = own[:4], own[4:]
         found = _sum(powers, low)
         if high:
-            found = e.add(found, matrix_product(powers[3], _sum(powers[1:], high)))
+            found = found + matrix_product(powers[3], _sum(powers[1:], high))
         return found
 
     odd, even = matrix_product(a, combined(1)), combined(0)
-    found: Value = linear_algebra.solve.apply(
-        a.builder, (e.subtract(even, odd), e.add(even, odd)), {}
-    )
+    found: Value = linear_algebra.solve.apply(a.builder, (even - odd, even + odd), {})
     return found
 
 
 def _sum(powers: list[Value], coefficients: tuple[float, ...]) -> Value:
-    terms = [e.multiply(x, c) for x, c in zip(powers, coefficients, strict=False)]
+    terms = [x * c for x, c in zip(powers, coefficients, strict=False)]
     result: Value = terms[0]
     for each in terms[1:]:
-        result = e.add(result, each)
+        result = result + each
     return result
 
 
@@ -111,6 +109,6 @@ def _squared(x: Value, times: Value) -> Value:
         power, step = inner.parameter(x.type), inner.parameter(zero.type)
         going = broadcast_to(reshaped(e.less(step, times), (*times.shape, 1, 1)), x.shape)
         following = where(going, matrix_product(power, power), power)
-        body, by_body = inner.finish((power, step), (following, e.add(step, 1)))
+        body, by_body = inner.finish((power, step), (following, step + 1))
     loop = While(cond, body, len(by_cond), len(by_body), _MOST[x.dtype.real])
     return here.bind(loop, (*by_cond, *by_body, x, zero))[0]

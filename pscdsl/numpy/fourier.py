@@ -270,12 +270,12 @@ def _scaled(x: Value, count: Size, exponent: float) -> Value:
         return x
     here = x.builder
     if isinstance(count, int):
-        return e.multiply(x, here.literal(float(count) ** exponent, x.dtype))  # type: ignore[no-any-return]
+        return x * here.literal(float(count) ** exponent, x.dtype)
     number = here.size(count, x.dtype.real)
     factor: Value = number if abs(exponent) == 1 else e.sqrt(number)
     if exponent < 0:
-        factor = e.divide(1, factor)
-    return e.multiply(x, cast(factor, x.dtype))  # type: ignore[no-any-return]
+        factor = 1 / factor
+    return x * cast(factor, x.dtype)
 
 
 # The frequencies of a Fourier transform's elements, and the order that has 0 in the middle.
@@ -326,8 +326,8 @@ def _frequencies(here: Builder, name: str, places: Any, count: Size, d: Any) -> 
             raise Failure(
                 WrongNumberOfAxes(function=name, given=spacing.type, wanted="a number as `d`")
             )
-        step = e.divide(1, e.multiply(spacing, here.size(count, spacing.dtype)))
-        return e.multiply(cast(places(), spacing.dtype), step)  # type: ignore[no-any-return]
+        step = 1 / (spacing * here.size(count, spacing.dtype))
+        return cast(places(), spacing.dtype) * step
 
     return met(here, (d,), None, build, Kind.FLOAT)
 
@@ -400,9 +400,9 @@ def kaiser(here: Builder, M: Any, beta: Any) -> Weak:
         raise Failure(BadArguments(function="numpy.kaiser", problem=problem))
 
     def shape_of(t: Value) -> Any:
-        inside = e.sqrt(e.multiply(e.subtract(1, t), e.add(1, t)))
+        inside = e.sqrt((1 - t) * (1 + t))
         whole = i0(t.builder.literal(float(beta), t.dtype))
-        return e.divide(i0(e.multiply(inside, float(beta))), whole)
+        return i0(inside * float(beta)) / whole
 
     return _window(here, "numpy.kaiser", M, shape_of)
 
@@ -418,8 +418,8 @@ def _window(here: Builder, name: str, size: Any, shape_of: Callable[[Value], Any
 
     def at(dtype: DType) -> Value:
         place = here.bind(Iota((count,), 0, dtype), ())[0]
-        centred = e.subtract(e.multiply(place, 2), count - 1)
-        result: Value = shape_of(e.divide(centred, gaps))
+        centred = place * 2 - (count - 1)
+        result: Value = shape_of(centred / gaps)
         return result
 
     return Weak(here, Kind.FLOAT, (count,), at)

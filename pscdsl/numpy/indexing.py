@@ -12,7 +12,6 @@ from pscdsl._src.ir.broadcasting import broadcast_shapes, broadcast_to
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Literal
 from pscdsl._src.language.meanings import describe, function
-from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
 from pscdsl._src.primitives.shaping import Constant, SizeValue, Slice
 from pscdsl.numpy.calling import (
@@ -395,7 +394,7 @@ def from_front(places: Value, size: Size) -> Value:
     if not places.dtype.signed and places.dtype is not U64:
         return places
     wide = cast(places, I32 if places.dtype.bits <= 32 else I64)
-    return where(e.less(wide, 0), e.add(wide, size), wide)
+    return where(wide < 0, wide + size, wide)
 
 
 def _from_list(x: Value, item: Sequence[Any], axis: int) -> Value:

@@ -192,13 +192,13 @@ def _moved_triangle(primals: Values, tangents: Values) -> tuple[Value, Value]:
     last = x.ndim - 1
     filled = e.not_equal(x, m.zero(x))
     read, unread = (
-        Reduce("any", (last - 1, last))(e.bitwise_and(filled, m.where_row(relation, x)))
+        Reduce("any", (last - 1, last))(filled & m.where_row(relation, x))
         for relation in (e.greater, e.less)
     )
-    alone = e.bitwise_and(read, e.invert(unread))
+    alone = read & ~unread
     everywhere = Broadcast(x.shape, tuple(range(last - 1)))(alone)
     half = m.halved(tangent)
-    shared = e.add(half, m.adjoint(half))
+    shared = half + m.adjoint(half)
     return from_triangle(x), Select()(everywhere, m.hermitian(tangent), shared)
 
 
@@ -414,8 +414,7 @@ def _precision(a: Value) -> Value:
     """The cutoff relative to the largest singular value where none is given."""
     dtype = a.dtype.real
     size = largest(a.builder.facts, *a.shape[-2:])
-    result: Value = e.multiply(a.builder.size(size, dtype), EPSILON[dtype])
-    return result
+    return a.builder.size(size, dtype) * EPSILON[dtype]
 
 
 def _relative(name: str, a: Value, given: Any) -> Value:
@@ -466,10 +465,10 @@ def lstsq(a: Value, b: Value, rcond: Any = None) -> tuple[Value, Value, Value, V
     else:
         cutoff = _relative(name, a, rcond)
     x = LeastSquares()(a, cutoff, columns)
-    missing = e.subtract(columns, m.product(a, x))
-    squares = m.real(e.multiply(missing, m.conjugated(missing)))
+    missing = columns - m.product(a, x)
+    squares = m.real(missing * m.conjugated(missing))
     singular = Svd(vectors=False)(a)
-    rank = _count(e.greater(singular, e.multiply(cutoff, extremum(singular, "maximum", (0,)))))
+    rank = _count(e.greater(singular, cutoff * extremum(singular, "maximum", (0,))))
     solution = reshaped(x, x.shape[:-1]) if b.ndim == 1 else x
     return solution, total(squares, (0,)), rank, singular
 
@@ -501,7 +500,7 @@ def matrix_rank(A: Value, tol: Any = None, hermitian: bool = False, *, rtol: Any
         bound = number_for_each(name, x, tol)
     else:
         first = extremum(singular, "maximum", (singular.ndim - 1,))
-        bound = e.multiply(_relative(name, x, rtol), first)
+        bound = _relative(name, x, rtol) * first
     return _count(e.greater(singular, reshaped(bound, (*bound.shape, 1))))
 
 
@@ -592,8 +591,8 @@ def _vector_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdim
 def squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     """The sum of the squares."""
     if not x.dtype.is_complex:
-        return total(e.multiply(x, x), axes, keepdims)
-    parts = (e.multiply(part, part) for part in (e.real(x), e.imag(x)))
+        return total(x * x, axes, keepdims)
+    parts = (part * part for part in (e.real(x), e.imag(x)))
     return total(e.add(*parts), axes, keepdims)
 
 
@@ -604,8 +603,7 @@ def root(x: Value, exponent: float) -> Value:
     nothing = e.equal(x, 0)
     some = where(nothing, filled(x, 1, ()), x)
     found = e.sqrt(some) if exponent == 0.5 else e.power(some, exponent)
-    result: Value = where(nothing, filled(x, 0, ()), found) + e.bend(x)
-    return result
+    return where(nothing, filled(x, 0, ()), found) + e.bend(x)
 
 
 def _matrix_norm(name: str, x: Value, order: Order, axes: Sequence[int], keepdims: bool) -> Value:
@@ -651,15 +649,15 @@ def cond(x: Value, p: Order = None) -> Value:
             extremum(singular, "maximum", (last - 1,)),
             extremum(singular, "minimum", (last - 1,)),
         )
-        result = e.divide(low, high) if p == -2 else e.divide(high, low)
+        result = low / high if p == -2 else high / low
     else:
         require_square(name, x)
         axes = (last - 1, last)
-        result = e.multiply(
-            _matrix_norm(name, x, p, axes, False), _matrix_norm(name, inverse(x), p, axes, False)
+        result = _matrix_norm(name, x, p, axes, False) * _matrix_norm(
+            name, inverse(x), p, axes, False
         )
     given = Reduce("any", (last - 1, last))(is_nan(x))
-    unknown = e.bitwise_and(is_nan(result), e.invert(given))
+    unknown = is_nan(result) & ~given
     return where(unknown, filled(result, math.inf, ()), result)
 
 

@@ -29,29 +29,25 @@ from pscdsl.typing.python_containers import is_sequence
 @of_arrays("numpy.logical_and", alone=("x1", "x2"))
 def logical_and(x1: Value, x2: Value, /) -> Value:
     """Return whether both are other than zero."""
-    result: Value = e.bitwise_and(truth(x1), truth(x2))
-    return result
+    return truth(x1) & truth(x2)
 
 
 @of_arrays("numpy.logical_or", alone=("x1", "x2"))
 def logical_or(x1: Value, x2: Value, /) -> Value:
     """Return whether one of them is other than zero."""
-    result: Value = e.bitwise_or(truth(x1), truth(x2))
-    return result
+    return truth(x1) | truth(x2)
 
 
 @of_arrays("numpy.logical_xor", alone=("x1", "x2"))
 def logical_xor(x1: Value, x2: Value, /) -> Value:
     """Return whether exactly one of them is other than zero."""
-    result: Value = e.bitwise_xor(truth(x1), truth(x2))
-    return result
+    return truth(x1) ^ truth(x2)
 
 
 @of_arrays("numpy.logical_not", alone=("x",))
 def logical_not(x: Value, /) -> Value:
     """Return whether each element is zero."""
-    result: Value = e.invert(truth(x))
-    return result
+    return ~truth(x)
 
 
 @of_arrays("numpy.isnan", alone=("x",))
@@ -64,40 +60,35 @@ def isnan(x: Value, /) -> Value:
 def isfinite(x: Value, /) -> Value:
     """Return whether each element is neither NaN nor infinite."""
     if x.dtype.is_complex:
-        both: Value = e.bitwise_and(e.is_finite(e.real(x)), e.is_finite(e.imag(x)))
-        return both
+        return e.is_finite(e.real(x)) & e.is_finite(e.imag(x))
     if not x.dtype.is_float:
         return _everywhere(x, True)
-    result: Value = e.is_finite(x)
-    return result
+    return e.is_finite(x)
 
 
 @of_arrays("numpy.isinf", alone=("x",))
 def isinf(x: Value, /) -> Value:
     """Return whether each element is infinite; of a complex number, one of its parts."""
     if x.dtype.is_complex:
-        either: Value = e.bitwise_or(isinf(e.real(x)), isinf(e.imag(x)))
+        either: Value = isinf(e.real(x)) | isinf(e.imag(x))
         return either
     if not x.dtype.is_float:
         return _everywhere(x, False)
-    result: Value = e.equal(e.absolute(x), math.inf)
-    return result
+    return e.equal(e.absolute(x), math.inf)
 
 
 @of_arrays("numpy.isposinf", alone=("x",), result=Result.NEW)
 def isposinf(x: Value) -> Value:
     """Return whether each element is positive infinity."""
     require("numpy.isposinf", x, REAL)
-    result: Value = e.equal(to_inexact(x), math.inf)
-    return result
+    return e.equal(to_inexact(x), math.inf)
 
 
 @of_arrays("numpy.isneginf", alone=("x",), result=Result.NEW)
 def isneginf(x: Value) -> Value:
     """Return whether each element is negative infinity."""
     require("numpy.isneginf", x, REAL)
-    result: Value = e.equal(to_inexact(x), -math.inf)
-    return result
+    return e.equal(to_inexact(x), -math.inf)
 
 
 @of_arrays("numpy.iscomplex", alone=("x",), result=Result.NEW)
@@ -105,8 +96,7 @@ def iscomplex(x: Value) -> Value:
     """Return whether each element has an imaginary part."""
     if not x.dtype.is_complex:
         return _everywhere(x, False)
-    result: Value = e.not_equal(e.imag(x), 0)
-    return result
+    return e.not_equal(e.imag(x), 0)
 
 
 @of_arrays("numpy.isreal", alone=("x",), result=Result.NEW)
@@ -121,11 +111,11 @@ def isclose(
 ) -> Value:
     """Return whether `abs(a - b) <= atol + rtol * abs(b)`; infinities are close to themselves."""
     a, b = to_inexact(a), to_inexact(b)
-    bound = e.add(e.multiply(e.absolute(b), rtol), atol)
-    near = e.bitwise_and(e.less_equal(e.absolute(e.subtract(a, b)), bound), isfinite(b))
-    result: Value = e.bitwise_or(near, e.equal(a, b))
+    bound = e.absolute(b) * rtol + atol
+    near = e.less_equal(e.absolute(a - b), bound) & isfinite(b)
+    result: Value = near | e.equal(a, b)
     if equal_nan:
-        result = e.bitwise_or(result, e.bitwise_and(is_nan(a), is_nan(b)))
+        result = result | is_nan(a) & is_nan(b)
     return result
 
 
@@ -159,7 +149,7 @@ def _same(a1: Value, a2: Value, equal_nan: bool) -> Value:
     broadcast_shapes(a1.builder.facts, a1.shape, a2.shape)
     result: Value = e.equal(a1, a2)
     if equal_nan and a1.dtype.is_inexact:
-        result = e.bitwise_or(result, e.bitwise_and(is_nan(a1), is_nan(a2)))
+        result = result | is_nan(a1) & is_nan(a2)
     return result
 
 
@@ -328,8 +318,7 @@ def fmin(x1: Value, x2: Value, /) -> Value:
 def _ignoring_nan(name: str, extremum: e.Elementwise, x1: Value, x2: Value) -> Value:
     require(name, x1, REAL)
     if not x1.dtype.is_float:
-        plain: Value = extremum(x1, x2)
-        return plain
+        return extremum(x1, x2)
     x1, x2 = together(x1, x2)
     return where(is_nan(x1), x2, where(is_nan(x2), x1, extremum(x1, x2)))
 
@@ -381,5 +370,4 @@ def _real(number: Value) -> Value:
     if value is None or complex(value).imag:
         problem = "takes real numbers that are known while checking for an array of complex ones"
         raise Failure(BadArguments(function="numpy.nan_to_num", problem=problem))
-    result: Value = e.real(number)
-    return result
+    return e.real(number)

@@ -448,7 +448,7 @@ def _rolled_by_computed(a: Value, shift: Value, axis: int) -> Value:
     wide = cast(shift, I32 if narrow else shift.dtype if shift.dtype is U64 else I64)
     size = largest(a.builder.facts, a.shape[axis], 1)
     beyond = e.remainder(wide, size)  # the least integer has no opposite
-    start = cast(e.remainder(e.subtract(size, beyond), size), I32 if narrow else I64)
+    start = cast(e.remainder(size - beyond, size), I32 if narrow else I64)
     zero = a.builder.literal(0, start.dtype)
     starts = [start if place == axis else zero for place in range(a.ndim)]
     return DynamicSlice(a.shape)(joined([a, a], axis), *starts)

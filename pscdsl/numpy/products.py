@@ -16,7 +16,7 @@ from pscdsl._src.ir.program import Scalar
 from pscdsl._src.language.meanings import Meaning, describe, function, require_no_integers
 from pscdsl._src.language.results import Result, new_if
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.elementwise import bitwise_and, conjugate, equal, multiply, subtract
+from pscdsl._src.primitives.elementwise import conjugate, equal, multiply
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.matrices import Diagonal
 from pscdsl._src.primitives.reductions import Reduce
@@ -245,7 +245,7 @@ def conjugated(x: Value) -> Value:
 
 def times(x: Value, y: Value) -> Value:
     """The product of elements; of truth values, whether both hold."""
-    return bitwise_and(x, y) if x.dtype is BOOL else multiply(x, y)  # type: ignore[no-any-return]
+    return x & y if x.dtype is BOOL else x * y
 
 
 def _require_axes(x: Value, least: int, name: str) -> None:
@@ -492,8 +492,7 @@ def cross(
 
 def _determinant(a: Value, b: Value, c: Value, d: Value) -> Value:
     """`a*d - b*c`, broadcast."""
-    result: Value = subtract(multiply(a, d), multiply(b, c))
-    return result
+    return a * d - b * c
 
 
 # `einsum`: every form of its subscripts, translated to one contraction.

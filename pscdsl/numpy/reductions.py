@@ -17,7 +17,6 @@ from pscdsl._src.primitives.elementwise import (
     maximum,
     minimum,
     multiply,
-    subtract,
 )
 from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce, identity
 from pscdsl.numpy.calling import Axes, counted, normalize_axis, of_numbers, reduced_axes
@@ -211,8 +210,7 @@ def ptp(a: Value, axis: Axes = None, *, keepdims: bool = False) -> Value:
     """The largest minus the smallest."""
     require("numpy.ptp", a, "real")
     high = _extremum(a, "maximum", axis, keepdims, None, "numpy.ptp")
-    result: Value = subtract(high, _extremum(a, "minimum", axis, keepdims, None, "numpy.ptp"))
-    return result
+    return high - _extremum(a, "minimum", axis, keepdims, None, "numpy.ptp")
 
 
 @of_numbers("numpy.all", alone=("a",))

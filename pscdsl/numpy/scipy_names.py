@@ -381,9 +381,9 @@ def norm(
     order = linear_algebra.known_order("scipy.linalg.norm", ord)
     if a.ndim == 1 and axis is None and keepdims is False and order in (None, 2):
         scale = _scale(a)
-        scaled = [e.divide(part, scale) for part in _parts(a)]
+        scaled = [part / scale for part in _parts(a)]
         whole = e.make_complex(*scaled) if a.dtype.is_complex else scaled[0]
-        result: Value = e.multiply(_given("numpy.linalg.norm", a.builder, whole), scale)
+        result: Value = _given("numpy.linalg.norm", a.builder, whole) * scale
         return result
     found: Value = _given("numpy.linalg.norm", a.builder, a, ord, axis, keepdims)
     return found
@@ -398,9 +398,9 @@ def _scale(a: Value) -> Value:
     sizes = [Reduce("maximum", (0,))(e.absolute(part)) for part in _parts(a)]
     largest = StopGradient()(sizes[0] if len(sizes) == 1 else e.maximum(*sizes))
     low, high = _SQUARED[a.dtype.real]
-    small = e.bitwise_and(e.greater(largest, 0.0), e.less(largest, low))
-    large = e.bitwise_and(e.greater(largest, high), e.less(largest, math.inf))
-    return where(e.bitwise_or(small, large), largest, filled(largest, 1.0))
+    small = (largest > 0.0) & e.less(largest, low)
+    large = e.greater(largest, high) & e.less(largest, math.inf)
+    return where(small | large, largest, filled(largest, 1.0))
 
 
 def _parts(a: Value) -> tuple[Value, ...]:

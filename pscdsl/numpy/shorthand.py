@@ -133,14 +133,12 @@ def truth(x: Value) -> Value:
     """Return whether each element is other than zero."""
     if x.dtype is BOOL:
         return x
-    result: Value = not_equal(x, 0)
-    return result
+    return not_equal(x, 0)
 
 
 def is_nan(x: Value) -> Value:
     """Return whether each element of an inexact array is NaN."""
-    result: Value = not_equal(x, x)
-    return result
+    return not_equal(x, x)
 
 
 def wide(dtype: DType) -> DType:

@@ -348,7 +348,7 @@ def digitize(x: Value, bins: Value, right: bool = False) -> Value:
     ascending = where(descending, reversed_along(bins, 0), bins)
     found = places(ascending, x, side)
     last = x.builder.program.current.size(count, I32)
-    return integers_of(where(descending, e.subtract(last, found), found))
+    return integers_of(where(descending, last - found, found))
 
 
 @of_numbers("numpy.isin", together=("element", "test_elements"), result=Result.ARRAY)
@@ -370,7 +370,7 @@ def isin(
         spread(element, shape, range(element.ndim)), spread(tests, shape, (element.ndim,))
     )
     found = Reduce("any", (element.ndim,))(same)
-    return e.invert(found) if invert else found
+    return ~found if invert else found
 
 
 # Counts: how often a number occurs, how many lie in each bin.
@@ -415,7 +415,7 @@ def bincount(
     x = in_wide_dtype(x)
     inside = e.less(x, here.size(length, x.dtype))
     if x.dtype.signed:
-        inside = e.bitwise_and(e.greater_equal(x, 0), inside)
+        inside = (x >= 0) & inside
     counts = tallied(x, inside, weights, length)
     return counts if weights is not None else integers_of(counts)
 
@@ -485,7 +485,7 @@ def histogram(
         widths = _widths(edges)
         dtype = edges.dtype if weights is None else to_inexact(weights).dtype
         amounts = cast(counts, dtype)
-        counts = e.divide(e.divide(amounts, cast(widths, dtype)), total(amounts, (0,)))
+        counts = amounts / cast(widths, dtype) / total(amounts, (0,))
     elif weights is None:
         counts = integers_of(counts)
     return counts, edges
@@ -527,17 +527,17 @@ def histogram2d(
     (across, down), (rows, columns) = found, (each.shape[0] - 1 for each in found)
     row, in_rows = _bin_of(here, x, across)
     column, in_columns = _bin_of(here, y, down)
-    cell = e.add(e.multiply(row, here.size(columns, I32)), column)
+    cell = row * here.size(columns, I32) + column
     dtype = across.dtype if weights is None else to_inexact(weights).dtype
-    inside = e.bitwise_and(in_rows, in_columns)
+    inside = in_rows & in_columns
     amounts = None if weights is None else cast(weights, dtype)
     counts = cast(tallied(cell, inside, amounts, rows * columns), dtype)
     table = reshaped(counts, (rows, columns))
     if density:
         whole = total(counts, (0,))
         for axis, edges in enumerate(found):
-            table = e.divide(table, spread(cast(_widths(edges), dtype), table.shape, (axis,)))
-        table = e.divide(table, whole)
+            table = table / spread(cast(_widths(edges), dtype), table.shape, (axis,))
+        table = table / whole
     return table, across, down
 
 
@@ -560,15 +560,14 @@ def _bin_of(here: Builder, a: Value, edges: Value) -> tuple[Value, Value]:
     """In which bin each element lies, and whether it lies in one; the last has both its edges."""
     x, count = raveled(cast(a, edges.dtype)), edges.shape[0] - 1
     last = at(edges, 0, count)
-    found: Value = e.subtract(places(edges, x, "right"), 1)
+    found: Value = places(edges, x, "right") - 1
     found = where(e.equal(x, last), here.full(here.size(count - 1, I32), x.shape, I32), found)
-    return found, e.bitwise_and(e.greater_equal(x, at(edges, 0, 0)), e.less_equal(x, last))
+    return found, e.greater_equal(x, at(edges, 0, 0)) & e.less_equal(x, last)
 
 
 def _widths(edges: Value) -> Value:
     count = edges.shape[0]
-    found: Value = e.subtract(part(edges, 0, 1, count), part(edges, 0, 0, count - 1))
-    return found
+    return part(edges, 0, 1, count) - part(edges, 0, 0, count - 1)
 
 
 def _require_weights(a: Value, weights: Value) -> None:
@@ -628,11 +627,11 @@ def _bounds(a: Value, bounds: Any, dtype: DType) -> tuple[Value, Value]:
             problem = f"takes a `range` of two numbers, not {describe(bounds)}"
             raise Failure(BadArguments(function="numpy.histogram", problem=problem))
         _require_range(pair)
-        first, last = (e.add(filled(x, 0, ()), each) for each in pair)
+        first, last = (filled(x, 0, ()) + each for each in pair)
     single = e.equal(first, last)
     return (
-        where(single, e.subtract(first, 0.5), first),
-        where(single, e.add(last, 0.5), last),
+        where(single, first - 0.5, first),
+        where(single, last + 0.5, last),
     )
 
 
@@ -653,6 +652,6 @@ def _even(first: Value, last: Value, count: Size) -> Value:
     dtype = wide(first.dtype)
     start, stop = cast(first, dtype), cast(last, dtype)
     # The division comes last: a step would be rounded first, and a backend may fuse what follows.
-    whole = e.multiply(iota(first, count, dtype), e.subtract(stop, start))
-    inner = e.add(e.divide(whole, count), start)
+    whole = iota(first, count, dtype) * (stop - start)
+    inner = whole / count + start
     return cast(joined((inner, reshaped(stop, (1,))), 0), first.dtype)

@@ -17,15 +17,10 @@ from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.custom_derivatives import StopGradient
 from pscdsl._src.primitives.elementwise import (
     Clamp,
-    add,
-    divide,
     imag,
-    invert,
     maximum,
-    multiply,
     real,
     sqrt,
-    subtract,
 )
 from pscdsl._src.primitives.indexing import Gather
 from pscdsl._src.primitives.reductions import Reduce
@@ -79,16 +74,15 @@ def averaged(a: Value, dtype: DType | None, name: str) -> tuple[Value, DType]:
 
 def mean_over(x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
     """The mean over axes of an inexact array, in its own dtype."""
-    result: Value = divide(total(x, axes, keepdims), count_along(x.shape, axes))
-    return result
+    return total(x, axes, keepdims) / count_along(x.shape, axes)
 
 
 def squared(x: Value) -> Value:
     """The square of the absolute value of each element."""
     if not x.dtype.is_complex:
-        return multiply(x, x)  # type: ignore[no-any-return]
+        return x * x
     re, im = real(x), imag(x)
-    return add(multiply(re, re), multiply(im, im))  # type: ignore[no-any-return]
+    return re * re + im * im
 
 
 @of_numbers("numpy.mean", together=("a",))
@@ -140,9 +134,9 @@ def _variance(
 ) -> Value:
     axes, x = reduced_axes(axis, a.ndim, "numpy.var"), cast(a, wide(dtype))
     middle = mean_over(x, axes, keepdims=True) if mean is None else _fitting(mean, x)
-    summed = total(squared(subtract(x, middle)), axes, keepdims)
+    summed = total(squared(x - middle), axes, keepdims)
     count = count_along(a.shape, axes)
-    return divide(summed, _degrees(summed, count, ddof))  # type: ignore[no-any-return]
+    return summed / _degrees(summed, count, ddof)  # type: ignore[no-any-return]
 
 
 def _fitting(mean: Value, x: Value) -> Value:
@@ -159,7 +153,7 @@ def _degrees(like: Value, count: Size, ddof: Any) -> Any:
     if isinstance(ddof, int | Dim):
         return largest(like.builder.facts, count - ddof, 0)
     number = like.builder.size(count, like.dtype)
-    return maximum(subtract(number, ddof), 0)
+    return maximum(number - ddof, 0)
 
 
 def _ddof(ddof: Any, correction: Any) -> Any:
@@ -178,7 +172,7 @@ def nanmean(
     """The mean of what is not NaN; NaN if there is nothing else."""
     a, result = averaged(a, dtype, "numpy.nanmean")
     axes, x = reduced_axes(axis, a.ndim, "numpy.nanmean"), cast(a, wide(result))
-    return cast(divide(_present_total(x, axes, keepdims), _present(x, axes, keepdims)), result)
+    return cast(_present_total(x, axes, keepdims) / _present(x, axes, keepdims), result)
 
 
 @of_numbers("numpy.nanvar", together=("a", "mean"), scalars=("ddof", "correction"))
@@ -222,20 +216,20 @@ def _nan_variance(
     if mean is None:
         raise Failure(BadArguments(function="numpy.nanvar", problem="takes an array as `mean`"))
     if mean is OMITTED:
-        middle = divide(_present_total(x, axes, True), _present(x, axes, True))
+        middle = _present_total(x, axes, True) / _present(x, axes, True)
     else:
         middle = _fitting(mean, x)
     zero = filled(x, 0, ())
-    spread = where(is_nan(x), zero, subtract(x, middle))
+    spread = where(is_nan(x), zero, x - middle)
     summed = total(squared(spread), axes, keepdims)
-    degrees = subtract(cast(_present(x, axes, keepdims), summed.dtype), ddof)
+    degrees = cast(_present(x, axes, keepdims), summed.dtype) - ddof
     enough = degrees > 0
-    return where(enough, divide(summed, degrees), filled(summed, np.nan, ()))
+    return where(enough, summed / degrees, filled(summed, np.nan, ()))
 
 
 def _present(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     """Return how many elements over axes are not NaN."""
-    return total(cast(invert(is_nan(x)), x.dtype), axes, keepdims)
+    return total(cast(~is_nan(x), x.dtype), axes, keepdims)
 
 
 def _present_total(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
@@ -311,7 +305,7 @@ def _fraction(here: Builder, q: Any, scale: int, name: str) -> Value:
     if isinstance(q, Value):
         require(name, q, "floating")
         q = cast(q, F64)
-        return q if scale == 1 else e.divide(q, scale)  # type: ignore[no-any-return]
+        return q if scale == 1 else q / scale  # type: ignore[no-any-return]
     try:
         numbers = np.asarray(q, np.float64) / scale
     except (TypeError, ValueError):
@@ -367,7 +361,7 @@ def _quantiles(
     rows = in_order(rows_of(a, axes), a.ndim - len(axes))
     final = a.dtype if given is None or given.bits <= a.dtype.bits else given
     if skip_nan and a.dtype.is_float:
-        present = Reduce("sum", (rows.ndim - 1,))(cast(e.invert(is_nan(rows)), I32))
+        present = Reduce("sum", (rows.ndim - 1,))(cast(~is_nan(rows), I32))
         result = _taken(rows, cast(present, F64), q, method, final)
     else:
         count = a.builder.program.current.size(rows.shape[-1], F64)
@@ -396,8 +390,8 @@ def _taken(rows: Value, count: Value, q: Value, method: Method, final: DType) ->
     low = _picked(rows, below, count, by_row)
     if method.share is None:
         return low
-    high = _picked(rows, e.add(below, 1), count, by_row)
-    share = method.share(e.subtract(place, below))
+    high = _picked(rows, below + 1, count, by_row)
+    share = method.share(place - below)
     if by_row:
         share = transposed(share, (*range(by_row, share.ndim), *range(by_row)))
     share = cast(share, wide(final))
@@ -408,7 +402,7 @@ def _taken(rows: Value, count: Value, q: Value, method: Method, final: DType) ->
 def _picked(rows: Value, place: Value, count: Value, by_row: int) -> Value:
     """The elements at places, clamped to those that count; the axes of the places come first."""
     zero = filled(place, 0, ())
-    inside: Value = Clamp()(zero, place, e.maximum(e.subtract(count, 1), zero))
+    inside: Value = Clamp()(zero, place, e.maximum(count - 1, zero))
     index = reshaped(cast(inside, I32), (*place.shape, 1))
     found = Gather((rows.ndim - 1,), batched=by_row)(rows, index)
     return transposed(found, (*range(by_row, found.ndim), *range(by_row)))
@@ -416,13 +410,13 @@ def _picked(rows: Value, place: Value, count: Value, by_row: int) -> Value:
 
 def _blended(low: Value, high: Value, share: Value) -> Value:
     """Between two elements, exact at both, also where one is infinite or they are equal."""
-    inner: Value = e.add(e.multiply(low, e.subtract(1, share)), e.multiply(high, share))
+    inner: Value = low * (1 - share) + high * share
     inner = where(e.equal(share, 1), high, inner)
     equal = e.equal(low, high)
     # Equal elements share the derivative.
-    inner = where(equal, e.add(low, e.multiply(e.subtract(high, low), share)), inner)
-    infinite = e.bitwise_and(equal, e.equal(e.absolute(low), math.inf))
-    return where(e.bitwise_or(e.equal(share, 0), infinite), low, inner)
+    inner = where(equal, low + (high - low) * share, inner)
+    infinite = equal & e.equal(e.absolute(low), math.inf)
+    return where(e.equal(share, 0) | infinite, low, inner)
 
 
 def _of_vectors(given: Mapping[str, Any]) -> bool:
@@ -513,7 +507,7 @@ def average(
     else:
         w = _fitted(cast(weights, x.dtype), x, axes, axis is None)
         weight = total(w, axes, keepdims)
-        result = e.divide(total(e.multiply(x, w), axes, keepdims), weight)
+        result = total(x * w, axes, keepdims) / weight
     final = to_inexact(a).dtype if a.dtype.is_inexact else x.dtype
     return (cast(result, final), cast(weight, final)) if returned else cast(result, final)
 
@@ -556,16 +550,16 @@ def _covariances(
     else:
         all_weight = total(weight, (0,))
         each = spread(weight, x.shape, (1,))
-        middle = e.divide(total(e.multiply(x, each), (1,), True), all_weight)
+        middle = total(x * each, (1,), True) / all_weight
         lost = _mean_weight(weight, weights[1], all_weight)
-        divisor = e.maximum(_real(e.subtract(all_weight, e.multiply(lost, ddof))), 0)
+        divisor = e.maximum(_real(all_weight - lost * ddof), 0)
         divisor = cast(divisor, x.dtype)
-    centred: Value = e.subtract(x, middle)
-    scaled = centred if weight is None else e.multiply(centred, spread(weight, x.shape, (1,)))
+    centred: Value = x - middle
+    scaled = centred if weight is None else centred * spread(weight, x.shape, (1,))
     products = contract(
         (Labelled(scaled, ("i", "k")), Labelled(conjugated(centred), ("j", "k"))), ("i", "j")
     )
-    return cast(e.divide(products, divisor), final)
+    return cast(products / divisor, final)
 
 
 def _real(x: Value) -> Value:
@@ -584,7 +578,7 @@ def _weight(x: Value, weights: tuple[Value | None, Value | None], name: str) -> 
             if each.dtype.is_number and each.dtype.signed:  # NumPy raises
                 negative = e.less(each, filled(each, 0))
                 factor = where(negative, filled(factor, np.nan), factor)
-            result = factor if result is None else e.multiply(result, factor)
+            result = factor if result is None else result * factor
     return result
 
 
@@ -592,10 +586,7 @@ def _mean_weight(weight: Value, aweights: Value | None, all_weight: Value) -> Va
     """The mean of `aweights`, each counted as often as all weights say; 1 without them."""
     if aweights is None:
         return filled(all_weight, 1)
-    result: Value = e.divide(
-        total(e.multiply(weight, cast(aweights, weight.dtype)), (0,)), all_weight
-    )
-    return result
+    return total(weight * cast(aweights, weight.dtype), (0,)) / all_weight
 
 
 def _squeezed(c: Value, given: Value, name: str) -> Value:
@@ -644,7 +635,7 @@ def corrcoef(
     variance = contract((Labelled(_real(c), ("i", "i")),), ("i",))
     deviation: Value = cast(e.sqrt(variance), c.dtype)
     for axis in (0, 1):
-        c = e.divide(c, spread(deviation, c.shape, (axis,)))
+        c = c / spread(deviation, c.shape, (axis,))
     return _squeezed(_bounded(c), x, "numpy.corrcoef")
 
 
@@ -654,9 +645,8 @@ def _bounded(c: Value) -> Value:
     Exact correlations lie there, so the derivative is that of `c`: at 1 too there is no kink.
     """
     if c.dtype.is_complex:
-        result: Value = e.make_complex(_bounded(e.real(c)), _bounded(e.imag(c)))
-        return result
+        return e.make_complex(_bounded(e.real(c)), _bounded(e.imag(c)))
     bounded: Value = StopGradient()(Clamp()(filled(c, -1, ()), c, filled(c, 1, ())))
-    beyond = StopGradient()(e.subtract(c, bounded))
+    beyond = StopGradient()(c - bounded)
     # Where variances have underflowed, c may be large: the difference has lost all digits.
-    return where(e.less(e.absolute(c), 2), e.subtract(c, beyond), bounded)
+    return where(e.absolute(c) < 2, c - beyond, bounded)

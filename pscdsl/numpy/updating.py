@@ -326,7 +326,7 @@ def _by_places(
     x: Value, axis: int, low: Size, high: Size, period: Size, inside: Callable[[Any], Any]
 ) -> Value:
     """Elements picked one by one, where the array has fewer than are put around it."""
-    place = e.subtract(iota(x, x.shape[axis] + low + high), low)
+    place = iota(x, x.shape[axis] + low + high) - low
     return taken(x, inside(e.remainder(place, period)), axis)
 
 
@@ -566,8 +566,7 @@ def _combined(old: Value, new: Value, combine: str) -> Value:
     primitive = _COMBINE[combine][1]
     if primitive is None:
         return new
-    result: Value = primitive(old, new)
-    return result
+    return primitive(old, new)
 
 
 def _mask(index: Any) -> Value | None:
@@ -705,9 +704,8 @@ def _tuples(
 
 def _steps(x: Value, cut: Cut) -> Value:
     """The places of a slice with a stride."""
-    steps = e.multiply(iota(x, cut.size), cut.stride)
-    result: Value = e.subtract(cut.limit - 1, steps) if cut.backwards else e.add(steps, cut.start)
-    return result
+    steps = iota(x, cut.size) * cut.stride
+    return cut.limit - 1 - steps if cut.backwards else steps + cut.start
 
 
 def _region(chosen: Selection, common: Shape) -> Shape:

@@ -83,8 +83,7 @@ def tiny(dtype: DType) -> float:
 
 def positive(key: Value, shape: Shape, dtype: DType) -> Value:
     """Uniform numbers above 0 and below 1."""
-    found: Value = e.maximum(unit(key, shape, dtype), tiny(dtype))
-    return found
+    return e.maximum(unit(key, shape, dtype), tiny(dtype))
 
 
 def _signed(key: Value, shape: Shape, dtype: DType) -> Value:
@@ -96,19 +95,19 @@ def _signed(key: Value, shape: Shape, dtype: DType) -> Value:
 
 def standard_normal(key: Value, shape: Shape, dtype: DType) -> Value:
     """Normal numbers with mean 0 and variance 1; complex ones with half of it in each part."""
-    found = e.multiply(e.erf_inv(_signed(key, shape, wide(dtype))), math.sqrt(2))
+    found = e.erf_inv(_signed(key, shape, wide(dtype))) * math.sqrt(2)
     return cast(found, dtype)
 
 
 def standard_gumbel(key: Value, shape: Shape, dtype: DType) -> Value:
     """Gumbel numbers; all are finite."""
-    found = e.negative(e.log(e.negative(e.log(positive(key, shape, wide(dtype))))))
+    found = -e.log(-e.log(positive(key, shape, wide(dtype))))
     return cast(found, dtype)
 
 
 def standard_exponential(key: Value, shape: Shape, dtype: DType) -> Value:
     """Exponential numbers with mean 1."""
-    found = e.negative(e.log1p(e.negative(unit(key, shape, wide(dtype)))))
+    found = -e.log1p(-unit(key, shape, wide(dtype)))
     return cast(found, dtype)
 
 
@@ -118,7 +117,7 @@ def _normal(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     if dtype is None or not dtype.is_complex:
         return standard_normal(key, sizes, float_dtype(here, "normal", dtype))
     parts = [standard_normal(each, sizes, dtype.real) for each in subkeys(key, 2)]
-    return e.divide(e.make_complex(*parts), math.sqrt(2))  # type: ignore[no-any-return]
+    return e.make_complex(*parts) / math.sqrt(2)
 
 
 @of_key("exponential")
@@ -131,7 +130,7 @@ def _exponential(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
 def _laplace(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     kind = float_dtype(here, "laplace", dtype)
     u = _signed(key, shape_of("laplace", here.facts, shape), wide(kind))
-    return cast(e.multiply(e.sign(u), e.log1p(e.negative(e.absolute(u)))), kind)
+    return cast(e.sign(u) * e.log1p(-e.absolute(u)), kind)
 
 
 @of_key("gumbel")
@@ -144,7 +143,7 @@ def _gumbel(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
 def _logistic(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
     kind = float_dtype(here, "logistic", dtype)
     u = positive(key, shape_of("logistic", here.facts, shape), wide(kind))
-    return cast(e.subtract(e.log(u), e.log1p(e.negative(u))), kind)
+    return cast(e.log(u) - e.log1p(-u), kind)
 
 
 @of_key("truncated_normal")
@@ -158,21 +157,20 @@ def _truncated_normal(
     # In double precision, so that bounds far from 0 leave more than a few numbers between them.
     share = unit(key, sizes, F64)
     low64, high64 = cast(low, F64), cast(high, F64)
-    ends = [e.erf(e.multiply(each, math.sqrt(0.5))) for each in (low64, high64)]
-    found = e.multiply(e.erf_inv(between(share, *ends)), math.sqrt(2))
+    ends = [e.erf(each * math.sqrt(0.5)) for each in (low64, high64)]
+    found = e.erf_inv(between(share, *ends)) * math.sqrt(2)
     if _may_be_in_tail(bounds):
         right = e.greater(low64, TAIL)
-        tail = e.bitwise_or(right, e.less(high64, -TAIL))
-        first = where(right, e.negative(high64), low64)
-        last = where(right, e.negative(low64), high64)
+        tail = right | e.less(high64, -TAIL)
+        first = where(right, -high64, low64)
+        last = where(right, -low64, high64)
         first, last = (
             where(tail, first, filled(low64, -TAIL - 1)),
             where(tail, last, filled(low64, -TAIL)),
         )
-        drawn = _lower_tail(where(right, e.subtract(1.0, share), share), first, last)
-        found = where(tail, where(right, e.negative(drawn), drawn), found)
-    result: Value = e.minimum(e.maximum(low, cast(found, kind)), high)
-    return result
+        drawn = _lower_tail(where(right, 1.0 - share, share), first, last)
+        found = where(tail, where(right, -drawn, drawn), found)
+    return e.minimum(e.maximum(low, cast(found, kind)), high)
 
 
 def _may_be_in_tail(bounds: Sequence[Value]) -> bool:
@@ -188,14 +186,14 @@ def _lower_tail(share: Value, low: Value, high: Value) -> Value:
     By the logarithm of the distribution function, which Newton's method inverts.
     """
     most = s.log_ndtr(high)
-    least = e.exp(e.subtract(s.log_ndtr(low), most))
-    part = e.add(least, e.multiply(e.subtract(1.0, least), e.maximum(share, tiny(F64))))
-    wanted = e.add(most, e.log(part))
-    size = e.subtract(e.multiply(wanted, -2.0), math.log(2 * math.pi))
-    x: Value = e.negative(e.sqrt(e.subtract(size, e.log(size))))
+    least = e.exp(s.log_ndtr(low) - most)
+    part = least + (1.0 - least) * e.maximum(share, tiny(F64))
+    wanted = most + e.log(part)
+    size = wanted * -2.0 - math.log(2 * math.pi)
+    x: Value = -e.sqrt(size - e.log(size))
     for _ in range(3):
-        inverse = e.multiply(s.erfcx(e.multiply(x, -math.sqrt(0.5))), math.sqrt(math.pi / 2))
-        x = e.subtract(x, e.multiply(e.subtract(s.log_ndtr(x), wanted), inverse))
+        inverse = s.erfcx(x * -math.sqrt(0.5)) * math.sqrt(math.pi / 2)
+        x = x - (s.log_ndtr(x) - wanted) * inverse
     return x
 
 
@@ -221,7 +219,7 @@ def _poisson(here: Builder, key: Value, lam: Any, shape: Any, dtype: Any) -> Val
     mean = broadcast_to(cast(given, F64), sizes)
     most = float(kind.range[1])
     zero, limit = here.literal(0.0, F64), here.literal(2.0 * most, F64)
-    mean = e.minimum(where(e.greater(mean, 0.0), mean, zero), limit)
+    mean = e.minimum(where(mean > 0.0, mean, zero), limit)
     small = e.less(mean, SMALL)
     first, second = subkeys(key, 2)
     few = _summed_up(first, where(small, mean, zero))
@@ -234,64 +232,64 @@ def _summed_up(key: Value, mean: Value) -> Value:
     """For means below 10: the inverse of the distribution function, summed up term by term."""
     here = key.builder.program.current
     u = unit(key, mean.shape, F64)
-    none, first = here.full(0.0, mean.shape, F64), e.exp(e.negative(mean))
+    none, first = here.full(0.0, mean.shape, F64), e.exp(-mean)
 
     def step(state: Values) -> Values:
         count, term, total = state
-        later = e.add(count, 1.0)
-        term = e.divide(e.multiply(term, mean), later)
+        later = count + 1.0
+        term = term * mean / later
         count = where(e.greater_equal(u, total), later, count)
-        return count, term, e.add(total, term)
+        return count, term, total + term
 
     def going(state: Values) -> Value:
         # Rounding may keep the sum from ever reaching a number close to 1.
         left = e.greater_equal(u, state[2])
-        return some(e.bitwise_and(left, e.greater(state[1], TINY)))
+        return some(left & e.greater(state[1], TINY))
 
     return loop((none, first, first), going, step)[0]
 
 
 def _log_factorial(k: Value) -> Value:
     """The logarithm of k!, for numbers that are whole and not negative."""
-    z = e.add(k, SHIFT + 1.0)
-    inverse = e.divide(1.0, z)
-    square = e.multiply(inverse, inverse)
+    z = k + (SHIFT + 1.0)
+    inverse = 1.0 / z
+    square = inverse * inverse
     series: Any = STIRLING[-1]
     for each in reversed(STIRLING[:-1]):
-        series = e.add(e.multiply(square, series), each)
-    product = e.add(k, 1.0)
+        series = square * series + each
+    product = k + 1.0
     for step in range(2, SHIFT + 1):
-        product = e.multiply(product, e.add(k, float(step)))
-    main = e.subtract(e.multiply(e.subtract(z, 0.5), e.log(z)), z)
-    main = e.add(main, 0.5 * math.log(2 * math.pi))
-    found: Value = e.subtract(e.add(main, e.multiply(series, inverse)), e.log(product))
+        product = product * (k + float(step))
+    main = (z - 0.5) * e.log(z) - z
+    main = main + 0.5 * math.log(2 * math.pi)
+    found: Value = main + series * inverse - e.log(product)
     return found
 
 
 def _transformed(key: Value, mean: Value) -> Value:
     """For means of at least 10."""
     log_mean, root = e.log(mean), e.sqrt(mean)
-    b = e.add(0.931, e.multiply(2.53, root))
-    a = e.add(-0.059, e.multiply(0.02483, b))
-    inverse_alpha = e.add(1.1239, e.divide(1.1328, e.subtract(b, 3.4)))
-    within = e.subtract(0.9277, e.divide(3.6224, e.subtract(b, 2.0)))
+    b = 0.931 + 2.53 * root
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    within = 0.9277 - 3.6224 / (b - 2.0)
 
     def propose(used: Value) -> tuple[Value, Value]:
         first, second = subkeys(used, 2)
-        u = e.subtract(unit(first, mean.shape, F64), 0.5)
+        u = unit(first, mean.shape, F64) - 0.5
         v = positive(second, mean.shape, F64)
-        us = e.subtract(0.5, e.absolute(u))
-        slope = e.add(e.divide(e.multiply(2.0, a), us), b)
-        k = e.floor(e.add(e.add(e.multiply(slope, u), mean), 0.43))
-        quick = e.bitwise_and(e.greater_equal(us, 0.07), e.less_equal(v, within))
-        never = e.bitwise_and(e.less(us, 0.013), e.greater(v, us))
-        never = e.bitwise_or(never, e.less(k, 0.0))
-        squeeze = e.add(e.divide(a, e.multiply(us, us)), b)
-        left = e.log(e.divide(e.multiply(v, inverse_alpha), squeeze))
+        us = 0.5 - e.absolute(u)
+        slope = 2.0 * a / us + b
+        k = e.floor(slope * u + mean + 0.43)
+        quick = (us >= 0.07) & e.less_equal(v, within)
+        never = (us < 0.013) & e.greater(v, us)
+        never = never | (k < 0.0)
+        squeeze = a / (us * us) + b
+        left = e.log(v * inverse_alpha / squeeze)
         counted = e.maximum(k, 0.0)
-        right = e.subtract(e.subtract(e.multiply(counted, log_mean), mean), _log_factorial(counted))
-        slow = e.bitwise_and(e.less_equal(left, right), e.invert(never))
-        return k, e.bitwise_or(quick, slow)
+        right = counted * log_mean - mean - _log_factorial(counted)
+        slow = e.less_equal(left, right) & ~never
+        return k, quick | slow
 
     return accepted(key, mean.shape, F64, propose)
 
@@ -304,22 +302,22 @@ def _transformed(key: Value, mean: Value) -> Value:
 
 def _cubes(key: Value, a: Value) -> tuple[Value, Value]:
     """For parameters of at least 1: the gamma numbers are the products of the two results."""
-    d = e.subtract(a, 1 / 3)
-    c = e.divide(1.0, e.sqrt(e.multiply(9.0, d)))
+    d = a - 1 / 3
+    c = 1.0 / e.sqrt(9.0 * d)
 
     def propose(used: Value) -> tuple[Value, Value]:
         first, second = subkeys(used, 2)
         x = standard_normal(first, a.shape, a.dtype)
         u = positive(second, a.shape, a.dtype)
-        root = e.add(1.0, e.multiply(c, x))
-        v = e.multiply(e.multiply(root, root), root)
-        inside = e.greater(v, 0.0)
+        root = 1.0 + c * x
+        v = root * root * root
+        inside = v > 0.0
         log_v = e.log(where(inside, v, v.builder.literal(1.0, v.dtype)))
-        bound = e.add(e.multiply(0.5, e.multiply(x, x)), d)
-        bound = e.add(e.subtract(bound, e.multiply(d, v)), e.multiply(d, log_v))
-        good = e.bitwise_and(inside, e.less(e.log(u), bound))
-        possible = e.bitwise_and(e.is_finite(d), e.greater(d, 0.0))
-        return v, e.bitwise_or(good, e.invert(possible))
+        bound = 0.5 * (x * x) + d
+        bound = bound - d * v + d * log_v
+        good = inside & e.less(e.log(u), bound)
+        possible = e.is_finite(d) & (d > 0.0)
+        return v, good | ~possible
 
     return d, accepted(key, a.shape, a.dtype, propose)
 
@@ -327,23 +325,23 @@ def _cubes(key: Value, a: Value) -> tuple[Value, Value]:
 def _drawn(key: Value, a: Value) -> tuple[Value, Value, Value]:
     """Gamma numbers as `d v exp(boost)`, for each parameter of an array."""
     first, second = subkeys(key, 2)
-    small = e.less(a, 1.0)
-    d, v = _cubes(first, where(small, e.add(a, 1.0), a))
+    small = a < 1.0
+    d, v = _cubes(first, where(small, a + 1.0, a))
     u = positive(second, a.shape, a.dtype)
     zero = a.builder.literal(0.0, a.dtype)
-    return d, v, where(small, e.divide(e.log(u), a), zero)
+    return d, v, where(small, e.log(u) / a, zero)
 
 
 def _checked(found: Value, a: Value) -> Value:
     """Not a number where the parameter is negative or none."""
     nan = a.builder.literal(float("nan"), a.dtype)
-    return where(e.greater_equal(a, 0.0), found, nan)
+    return where(a >= 0.0, found, nan)
 
 
 def log_gamma_numbers(key: Value, a: Value) -> Value:
     """Logarithms of gamma numbers."""
     d, v, boost = _drawn(key, a)
-    return _checked(e.add(e.add(e.log(d), e.log(v)), boost), a)
+    return _checked(e.log(d) + e.log(v) + boost, a)
 
 
 def _parameters(
@@ -360,7 +358,7 @@ def _parameters(
 def _gamma(here: Builder, key: Value, a: Any, shape: Any, dtype: Any) -> Value:
     (parameter,), _, kind = _parameters(here, "gamma", (a,), shape, dtype)
     d, v, boost = _drawn(key, parameter)
-    found = e.multiply(e.multiply(d, v), e.exp(boost))
+    found = d * v * e.exp(boost)
     return cast(_checked(found, parameter), kind)
 
 
@@ -375,7 +373,7 @@ def _beta(here: Builder, key: Value, a: Any, b: Any, shape: Any, dtype: Any) -> 
     (first, second), _, kind = _parameters(here, "beta", (a, b), shape, dtype)
     keys = subkeys(key, 2)
     one, other = (log_gamma_numbers(each, x) for each, x in zip(keys, (first, second), strict=True))
-    return cast(e.logistic(e.subtract(one, other)), kind)
+    return cast(e.logistic(one - other), kind)
 
 
 @of_key("dirichlet")
@@ -392,8 +390,8 @@ def _dirichlet(here: Builder, key: Value, alpha: Any, shape: Any, dtype: Any) ->
     parameter = broadcast_to(cast(given, wide(kind)), (*batch, given.shape[-1]))
     logs = log_gamma_numbers(key, parameter)
     last = (logs.ndim - 1,)
-    parts = e.exp(e.subtract(logs, extremum(logs, "maximum", last, True)))
-    return cast(e.divide(parts, total(parts, last, True)), kind)
+    parts = e.exp(logs - extremum(logs, "maximum", last, True))
+    return cast(parts / total(parts, last, True), kind)
 
 
 # Random orders, and choices among what there is.
@@ -481,7 +479,7 @@ def _with_replacement(
     sums: Value = cumsum(chances, 0)
     total = at(sums, 0, size - 1)
     # Above 0, so that what has no chance is not found.
-    reached = e.multiply(e.subtract(1.0, unit(key, shape, chances.dtype)), total)
+    reached = (1.0 - unit(key, shape, chances.dtype)) * total
     return places(sums, reached, "left")
 
 
@@ -495,7 +493,7 @@ def _without_replacement(
     if chances is None:
         found = order(key, size)
     else:  # the largest of Gumbel numbers raised by the logarithms: one after the other
-        raised = e.add(standard_gumbel(key, (size,), chances.dtype), e.log(chances))
+        raised = standard_gumbel(key, (size,), chances.dtype) + e.log(chances)
         found = Sort(0, descending=True).bind(raised, counting(raised, 0))[1]
     return reshaped(part(found, 0, 0, count), shape)
 
@@ -512,6 +510,6 @@ def _categorical(here: Builder, key: Value, logits: Any, axis: int, shape: Any) 
         raise Failure(BadArguments(function="psc.random.categorical", problem=problem))
     place = extra + along
     sizes = (*wanted[:place], given.shape[along], *wanted[place:])
-    raised = e.add(standard_gumbel(key, sizes, given.dtype), broadcast_to(given, sizes))
+    raised = standard_gumbel(key, sizes, given.dtype) + broadcast_to(given, sizes)
     found: Value = argmax(here, raised, place)
     return found

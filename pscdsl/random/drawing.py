@@ -201,9 +201,8 @@ def unit(key: Value, shape: Shape, dtype: DType) -> Value:
     place = UNSIGNED[dtype.bits]
     kept = e.right_shift(random, width - mantissa(dtype))
     one = int(np.asarray(1, to_numpy(dtype)).view(f"u{dtype.bits // 8}"))
-    between = e.Bitcast(dtype)(e.bitwise_or(cast(kept, place), one))
-    result: Value = e.subtract(between, 1.0)
-    return result
+    between = e.Bitcast(dtype)(cast(kept, place) | one)
+    return between - 1.0
 
 
 def interval(key: Value, shape: Shape, low: Value, high: Value) -> Value:
@@ -213,14 +212,13 @@ def interval(key: Value, shape: Shape, low: Value, high: Value) -> Value:
 
 def between(share: Value, low: Value, high: Value) -> Value:
     """The number that has a share, below 1, of an interval below it; never the upper end."""
-    width = e.subtract(high, low)
-    scaled = e.add(e.multiply(share, width), low)
+    width = high - low
+    scaled = share * width + low
     if _may_overflow(low, high):
-        apart = e.add(e.multiply(e.subtract(1.0, share), low), e.multiply(share, high))
+        apart = (1.0 - share) * low + share * high
         scaled = where(e.is_finite(width), scaled, apart)
     below = e.nextafter(high, low)  # rounding may reach the end
-    result: Value = e.maximum(low, e.minimum(scaled, below))
-    return result
+    return e.maximum(low, e.minimum(scaled, below))
 
 
 def _may_overflow(low: Value, high: Value) -> bool:
@@ -246,8 +244,7 @@ def _bernoulli(here: Builder, key: Value, p: Any, shape: Any) -> Value:
     chance = operand(here, p, float_dtype(here, "bernoulli", None, (p,)))
     sizes = shape_of("bernoulli", here.facts, shape, (chance,))
     (fitting,) = fitted([chance], sizes)
-    result: Value = e.less(unit(key, sizes, chance.dtype), fitting)
-    return result
+    return e.less(unit(key, sizes, chance.dtype), fitting)
 
 
 @of_key("rademacher")
@@ -258,7 +255,7 @@ def _rademacher(here: Builder, key: Value, shape: Any, dtype: Any) -> Value:
         raise Failure(BadArguments(function="psc.random.rademacher", problem=problem))
     sizes = shape_of("rademacher", here.facts, shape)
     coin = e.right_shift(RandomBits(sizes, U32)(key), 31)
-    sign = e.subtract(1, e.multiply(2, cast(coin, I32)))
+    sign = 1 - 2 * cast(coin, I32)
     return cast(sign, wanted)
 
 
@@ -286,7 +283,7 @@ def integers(here: Builder, key: Value, shape: Shape, low: Any, high: Any, dtype
         offset = RandomBits(shape, base.dtype)(key)
     else:
         offset = cast(_below(key, shape, length), base.dtype)
-    found: Value = e.add(offset, base)  # modulo the width, which is right whatever the signs are
+    found: Value = offset + base  # modulo the width, which is right whatever the signs are
     return _as(dtype, found)
 
 
@@ -312,7 +309,7 @@ def _computed(
     """The start, unsigned, and the length of a range that the program computes."""
     start, stop = fitted([operand(here, each, dtype) for each in (low, high)], shape)
     unsigned = UNSIGNED[dtype.bits]
-    length = cast(_as(unsigned, e.subtract(stop, start)), _word(dtype))
+    length = cast(_as(unsigned, stop - start), _word(dtype))
     length = where(e.less(start, stop), length, here.literal(1, length.dtype))
     return _as(unsigned, start), length
 
@@ -333,31 +330,29 @@ def _below(key: Value, shape: Shape, length: Value) -> Value:
     if length.dtype is U32:
         wide = cast(length, U64)
         high, low = _halves(RandomBits(shape, U64)(key))
-        carried = e.right_shift(e.multiply(low, wide), 32)
-        found: Value = e.right_shift(e.add(e.multiply(high, wide), carried), 32)
-        return found
+        carried = e.right_shift(low * wide, 32)
+        return e.right_shift(high * wide + carried, 32)
     upper, lower = (RandomBits(shape, U64)(each) for each in subkeys(key, 2))
     carried = _upper_product(lower, length)
-    total = e.add(e.multiply(upper, length), carried)
+    total = upper * length + carried
     overflow = cast(e.less(total, carried), U64)
-    found = e.add(_upper_product(upper, length), overflow)
+    found = _upper_product(upper, length) + overflow
     return found
 
 
 def _halves(x: Value) -> tuple[Value, Value]:
-    return e.right_shift(x, 32), e.bitwise_and(x, LOW_HALF)
+    return e.right_shift(x, 32), x & LOW_HALF
 
 
 def _upper_product(x: Value, y: Value) -> Value:
     """The upper half of the product of two u64."""
     (x1, x0), (y1, y0) = _halves(x), _halves(y)
-    low, cross, other = e.multiply(x0, y0), e.multiply(x0, y1), e.multiply(x1, y0)
-    middle = e.add(e.right_shift(low, 32), _halves(cross)[1])
-    middle = e.add(middle, _halves(other)[1])
-    high = e.add(e.multiply(x1, y1), _halves(cross)[0])
-    high = e.add(high, _halves(other)[0])
-    found: Value = e.add(high, _halves(middle)[0])
-    return found
+    low, cross, other = x0 * y0, x0 * y1, x1 * y0
+    middle = e.right_shift(low, 32) + _halves(cross)[1]
+    middle = middle + _halves(other)[1]
+    high = x1 * y1 + _halves(cross)[0]
+    high = high + _halves(other)[0]
+    return high + _halves(middle)[0]
 
 
 # Loops of the library's own, and sampling by rejection: until each element has been accepted.
@@ -396,7 +391,7 @@ def accepted(
         mine, open_, values = state
         following, used = subkeys(mine, 2)
         proposed, good = propose(used)
-        return following, e.bitwise_and(open_, e.invert(good)), where(open_, proposed, values)
+        return following, open_ & ~good, where(open_, proposed, values)
 
     start = (key, here.full(True, shape, BOOL), here.full(0.0, shape, dtype))
     return loop(start, lambda state: some(state[1]), step)[2]

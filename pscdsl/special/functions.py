@@ -69,7 +69,7 @@ def with_positive_zeros(
     def body(*operands: Value) -> Any:
         result = function(*operands)
         chosen = there(operands[0], 0)
-        return e.add(result, where(chosen, filled(result, 0.0, ()), filled(result, -0.0, ())))
+        return result + where(chosen, filled(result, 0.0, ()), filled(result, -0.0, ()))
 
     return body
 
@@ -78,7 +78,7 @@ def with_negative_zeros(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose zeros are -0.0, as SciPy's."""
 
     def body(*operands: Value) -> Any:
-        return e.negative(e.subtract(0.0, function(*operands)))
+        return -(0.0 - function(*operands))
 
     return body
 
@@ -140,22 +140,22 @@ def _beta(a: Value, b: Value, /) -> Any:
     a, b = floating("beta", a), floating("beta", b)
     shape = broadcast_shapes(a.builder.facts, a.shape, b.shape)
     a, b = broadcast_to(a, shape), broadcast_to(b, shape)
-    sign = e.multiply(e.multiply(_sign_of_gamma(a), _sign_of_gamma(b)), _sign_of_gamma(a + b))
-    of_a, of_b = (e.bitwise_and(e.less_equal(x, 0), e.equal(e.floor(x), x)) for x in (a, b))
+    sign = _sign_of_gamma(a) * _sign_of_gamma(b) * _sign_of_gamma(a + b)
+    of_a, of_b = ((x <= 0) & e.equal(e.floor(x), x) for x in (a, b))
     pole, other = where(of_a, a, b), where(of_a, b, a)
     odd = e.equal(e.remainder(other, 2.0), 1)
-    turns = e.bitwise_and(odd, e.greater(1 - pole - other, 0))
-    turns = e.bitwise_and(turns, e.greater_equal(pole, FURTHEST_POLE))
+    turns = odd & (1 - pole - other > 0)
+    turns = turns & e.greater_equal(pole, FURTHEST_POLE)
     at_pole = where(turns, filled(a, -1.0), filled(a, 1.0))
-    sign = where(e.bitwise_or(of_a, of_b), at_pole, sign)
-    return e.multiply(sign, e.exp(s.betaln(a, b)))
+    sign = where(of_a | of_b, at_pole, sign)
+    return sign * e.exp(s.betaln(a, b))
 
 
 def _sign_of_gamma(x: Value) -> Value:
     """1 or -1; the gamma function changes its sign at each pole, where it is 1 itself."""
     whole = e.floor(x)
-    odd = e.bitwise_and(e.not_equal(e.remainder(whole, 2.0), 0), e.not_equal(whole, x))
-    negative = e.bitwise_and(e.less(x, 0), odd)
+    odd = e.not_equal(e.remainder(whole, 2.0), 0) & e.not_equal(whole, x)
+    negative = (x < 0) & odd
     return where(negative, filled(x, -1.0), filled(x, 1.0))
 
 
@@ -179,9 +179,9 @@ def _polygamma(n: Any, x: Value) -> Any:
     largest = _LARGEST_FACTORS.get(found.dtype, 1e30)
     for k in range(2, order + 1):
         if abs(factor) * k > largest:
-            found, factor = e.multiply(found, factor), 1.0
+            found, factor = found * factor, 1.0
         factor *= k
-    return found if factor == 1 else e.multiply(found, factor)
+    return found if factor == 1 else found * factor
 
 
 def _order(name: str, v: Any) -> float:
@@ -254,8 +254,8 @@ def _factorial(here: Builder, n: Any, exact: Any, extend: Any) -> Any:
     if exact:
         raise Failure(BadArguments(function=name, problem="is exact of known integers alone"))
     x = in_dtype(here, x, F64)
-    result = s.gamma_function(e.add(x, 1.0))
-    return where(e.less(x, 0), filled(result, 0.0, result.shape), result)
+    result = s.gamma_function(x + 1.0)
+    return where(x < 0, filled(result, 0.0, result.shape), result)
 
 
 @of_special("comb", together="N k")
@@ -269,8 +269,8 @@ def _comb(N: Value, k: Value, *, exact: Any, repetition: Any) -> Value:
     shape = broadcast_shapes(n.builder.facts, n.shape, chosen.shape)
     n, chosen = broadcast_to(n, shape), broadcast_to(chosen, shape)
     if repetition:
-        n = where(e.equal(chosen, 0), n, e.subtract(e.add(n, chosen), 1.0))
-    some = e.bitwise_and(e.greater_equal(chosen, 0), e.less_equal(chosen, n))
+        n = where(e.equal(chosen, 0), n, n + chosen - 1.0)
+    some = (chosen >= 0) & e.less_equal(chosen, n)
     n, chosen = (where(some, x, filled(x, 0.0)) for x in (n, chosen))
     found = _binomial(n, chosen)
     return where(some, found, filled(found, 0.0))
@@ -278,13 +278,13 @@ def _comb(N: Value, k: Value, *, exact: Any, repetition: Any) -> Value:
 
 def _binomial(n: Value, k: Value) -> Value:
     """The binomial coefficient for 0 <= k <= n; of integers the nearest one, while it is exact."""
-    log = e.add(s.betaln(e.add(e.subtract(n, k), 1.0), e.add(k, 1.0)), e.log1p(n))
-    found: Value = e.exp(e.negative(log))
-    whole = e.bitwise_and(e.equal(e.floor(n), n), e.equal(e.floor(k), k))
+    log = s.betaln(n - k + 1.0, k + 1.0) + e.log1p(n)
+    found: Value = e.exp(-log)
+    whole = e.equal(e.floor(n), n) & e.equal(e.floor(k), k)
     # Of larger numbers the error of the logarithm is more than a half.
-    exact = e.bitwise_and(whole, e.less(found, 0.001 / float(finfo(found.dtype).eps)))
-    nearest = StopGradient()(e.subtract(e.round_even(found), found))
-    found = e.add(found, where(exact, nearest, filled(found, 0.0)))
+    exact = whole & e.less(found, 0.001 / float(finfo(found.dtype).eps))
+    nearest = StopGradient()(e.round_even(found) - found)
+    found = found + where(exact, nearest, filled(found, 0.0))
     return found
 
 
@@ -301,8 +301,8 @@ def _multigammaln(a: Value, d: Any) -> Any:
     a = floating("multigammaln", a)
     found: Value = s.gammaln(a)
     for j in range(1, count):
-        found = e.add(found, s.gammaln(e.subtract(a, j / 2)))
-    return e.add(found, count * (count - 1) / 4 * math.log(math.pi))
+        found = found + s.gammaln(a - j / 2)
+    return found + count * (count - 1) / 4 * math.log(math.pi)
 
 
 # Sums of exponentials along axes, and what they are divided by, without overflow.
@@ -329,16 +329,16 @@ def _logsumexp(a: Value, axis: Axes, b: Value | None, keepdims: bool, return_sig
         unweighted = e.equal(weights, 0)
         largest, shift = _shift(where(unweighted, filled(x, -math.inf), x), axes)
         # A term without weight is finite: it adds nothing, but its weight has a derivative.
-        size = e.subtract(x, shift)
+        size = x - shift
         most = math.log(float(finfo(x.dtype).max)) - 1
-        ends = e.bitwise_and(unweighted, e.invert(e.less(size, most)))
+        ends = unweighted & ~e.less(size, most)
         terms = e.exp(where(ends, filled(size, most), size))
-        sums = total(e.multiply(weights, terms), axes, keepdims=True)
+        sums = total(weights * terms, axes, keepdims=True)
         sign = e.sign(sums)
         # The logarithm of a sum of nothing, which is not used, does not spoil derivatives.
         nothing = e.equal(largest, -math.inf)
         sums = where(nothing, filled(sums, 1.0), sums)
-        result = e.add(e.log(e.absolute(sums) if return_sign else sums), shift)
+        result = e.log(e.absolute(sums) if return_sign else sums) + shift
         result = where(nothing, largest, result)
     shape = reduced_shape(x.shape, axes, keepdims)
     result = cast(reshaped(result, shape), dtype)
@@ -352,15 +352,15 @@ def _softmax(x: Value, axis: Axes) -> Value:
 
     def value(size: Value) -> Value:
         terms = e.exp(size)
-        return e.divide(terms, total(terms, axes, keepdims=True))  # type: ignore[no-any-return]
+        return terms / total(terms, axes, keepdims=True)
 
     def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
         shares = ruled(*given)
-        moves = e.multiply(shares, tangents[0])
-        return shares, e.subtract(moves, e.multiply(shares, total(moves, axes, keepdims=True)))
+        moves = shares * tangents[0]
+        return shares, moves - shares * total(moves, axes, keepdims=True)
 
     ruled = partial(with_own_tangents, "softmax", value, rule)
-    shares = ruled(e.subtract(wider, shift))
+    shares = ruled(wider - shift)
     return cast(shares, floating("softmax", x).dtype)
 
 
@@ -371,7 +371,7 @@ def _log_softmax(x: Value, axis: Axes) -> Value:
     # Rows of nothing but -inf do not spoil derivatives.
     above = where(e.equal(above, -1), filled(above, 0.0), above)
     shift, size = (finished(v, wider.shape, axes, keepdims=True) for v in (shift, e.log1p(above)))
-    return cast(e.subtract(e.subtract(wider, shift), size), floating("log_softmax", x).dtype)
+    return cast(wider - shift - size, floating("log_softmax", x).dtype)
 
 
 def _prepared(name: str, x: Value, axis: Axes) -> tuple[Value, tuple[int, ...]]:
@@ -416,15 +416,15 @@ def _log_of_sum(x: Value, axes: tuple[int, ...]) -> Value:
         counts = e.is_finite(largest)
         nothing = filled(above, 0.0)
         # A sum of infinities, or of nothing, is not used.
-        result = e.add(e.log1p(where(counts, above, nothing)), where(counts, largest, nothing))
+        result = e.log1p(where(counts, above, nothing)) + where(counts, largest, nothing)
         return where(counts, result, where(is_nan(above), above, largest))
 
     def rule(given: Values, tangents: Values) -> tuple[Value, Value]:
         above, largest = given
         # Nor does it spoil derivatives, but NaN does.
-        counts = e.bitwise_or(e.is_finite(largest), is_nan(above))
-        sums = where(counts, e.add(above, 1.0), filled(above, math.inf))
-        return ruled(*given), e.multiply(e.divide(1.0, sums), tangents[0])
+        counts = e.is_finite(largest) | is_nan(above)
+        sums = where(counts, above + 1.0, filled(above, math.inf))
+        return ruled(*given), 1.0 / sums * tangents[0]
 
     ruled = partial(with_own_tangents, "logsumexp", value, rule)
     return ruled(above, largest)

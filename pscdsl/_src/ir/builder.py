@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -70,19 +70,19 @@ class Basis:
     convert: Callable[[DType], Primitive]
     seed_key: Callable[[], Primitive]
     """A random key of an integer."""
-    add: Callable[..., Any]
-    subtract: Callable[..., Any]
-    multiply: Callable[..., Any]
-    divide: Callable[..., Any]
-    negative: Callable[..., Any]
-    bitwise_and: Callable[..., Any]
-    bitwise_or: Callable[..., Any]
-    bitwise_xor: Callable[..., Any]
-    invert: Callable[..., Any]
-    less: Callable[..., Any]
-    less_equal: Callable[..., Any]
-    greater: Callable[..., Any]
-    greater_equal: Callable[..., Any]
+    add: Elementwise
+    subtract: Elementwise
+    multiply: Elementwise
+    divide: Elementwise
+    negative: Elementwise
+    bitwise_and: Elementwise
+    bitwise_or: Elementwise
+    bitwise_xor: Elementwise
+    invert: Elementwise
+    less: Elementwise
+    less_equal: Elementwise
+    greater: Elementwise
+    greater_equal: Elementwise
 
 
 Site: TypeAlias = tuple[Span, str, str]
@@ -453,68 +453,71 @@ def _inherit(
             chosen[each] = sites | chosen.get(each, _NONE)
 
 
-class Operators:
-    """Python's operators with NumPy's meanings, for values and weak values."""
+R = TypeVar("R", covariant=True)
+
+
+class Operators(Generic[R]):
+    """Python's operators with NumPy's meanings, for values and weak values; each gives an `R`."""
 
     __slots__ = ()
     __array_ufunc__ = None  # NumPy operands defer to us
 
-    def __add__(self, other: Operand) -> Any:
+    def __add__(self, other: Operand) -> R:
         return Builder.basis.add(self, other)
 
-    def __radd__(self, other: Operand) -> Any:
+    def __radd__(self, other: Plain) -> R:
         return Builder.basis.add(other, self)
 
-    def __sub__(self, other: Operand) -> Any:
+    def __sub__(self, other: Operand) -> R:
         return Builder.basis.subtract(self, other)
 
-    def __rsub__(self, other: Operand) -> Any:
+    def __rsub__(self, other: Plain) -> R:
         return Builder.basis.subtract(other, self)
 
-    def __mul__(self, other: Operand) -> Any:
+    def __mul__(self, other: Operand) -> R:
         return Builder.basis.multiply(self, other)
 
-    def __rmul__(self, other: Operand) -> Any:
+    def __rmul__(self, other: Plain) -> R:
         return Builder.basis.multiply(other, self)
 
-    def __truediv__(self, other: Operand) -> Any:
+    def __truediv__(self, other: Operand) -> R:
         return Builder.basis.divide(self, other)
 
-    def __rtruediv__(self, other: Operand) -> Any:
+    def __rtruediv__(self, other: Plain) -> R:
         return Builder.basis.divide(other, self)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> R:
         return Builder.basis.negative(self)
 
-    def __and__(self, other: Operand) -> Any:
+    def __and__(self, other: Operand) -> R:
         return Builder.basis.bitwise_and(self, other)
 
-    def __or__(self, other: Operand) -> Any:
+    def __or__(self, other: Operand) -> R:
         return Builder.basis.bitwise_or(self, other)
 
-    def __xor__(self, other: Operand) -> Any:
+    def __xor__(self, other: Operand) -> R:
         return Builder.basis.bitwise_xor(self, other)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> R:
         return Builder.basis.invert(self)
 
-    def __lt__(self, other: Operand) -> Any:
+    def __lt__(self, other: Operand) -> R:
         return Builder.basis.less(self, other)
 
-    def __le__(self, other: Operand) -> Any:
+    def __le__(self, other: Operand) -> R:
         return Builder.basis.less_equal(self, other)
 
-    def __gt__(self, other: Operand) -> Any:
+    def __gt__(self, other: Operand) -> R:
         return Builder.basis.greater(self, other)
 
-    def __ge__(self, other: Operand) -> Any:
+    def __ge__(self, other: Operand) -> R:
         return Builder.basis.greater_equal(self, other)
 
     def __bool__(self) -> bool:
         raise TypeError("a traced value has no truth value while the program is built")
 
 
-class Value(Operators):
+class Value(Operators["Value"]):
     """A traced array: an atom of the block that defines it."""
 
     __slots__ = ("atom", "builder")
@@ -547,7 +550,7 @@ class Value(Operators):
         return f"Value({self.atom!r})"
 
 
-class Weak(Operators):
+class Weak(Operators["Value | Weak"]):
     """An array whose dtype its context decides; `at` builds it once for each dtype."""
 
     made_of_sizes = False
@@ -688,11 +691,12 @@ class PythonNumber(Weak):
             ):
                 remedy = "declare `psc.i64`, or cast what it meets with `.astype(psc.i64)`"
             raise Failure(ScalarDoesNotFit(scalar=scalar, dtype=dtype, remedy=remedy))
-        converted: Value = Builder.basis.convert(dtype)(self.value)
-        return converted
+        return Builder.basis.convert(dtype)(self.value)
 
 
-Operand: TypeAlias = "Value | Weak | Scalar | Dim | np.generic | NDArray"
+Plain: TypeAlias = "Scalar | Dim | np.generic | NDArray"
+"""Operands that belong to no program."""
+Operand: TypeAlias = "Value | Weak | Plain"
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -868,8 +872,7 @@ def _in_dtype(here: Builder, operand: Value | Weak | int | float, dtype: DType) 
     if isinstance(operand, Value):
         if operand.dtype is dtype:
             return operand
-        converted: Value = Builder.basis.convert(dtype)(operand)
-        return converted
+        return Builder.basis.convert(dtype)(operand)
     if isinstance(operand, Weak):
         return operand.at(dtype)
     if accepts_weak(dtype, kind_of(operand)):  # often: no weak value is needed in between

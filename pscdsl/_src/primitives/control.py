@@ -348,8 +348,7 @@ def _mask_rows(which: Value, x: Value) -> Value:
     """Return the rows where the first operand holds; zeros elsewhere."""
     if which.ndim < x.ndim:
         which = Broadcast(x.shape, tuple(range(which.ndim)))(which)
-    result: Value = Select()(which, x, zeros(x.builder, x.type))
-    return result
+    return Select()(which, x, zeros(x.builder, x.type))
 
 
 # The choice, and its rules of derivatives and batches.

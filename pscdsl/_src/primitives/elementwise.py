@@ -438,7 +438,7 @@ def _tanh(t: Value, y: Value, x: Value) -> Any:
 
 def _turned(x: Value) -> Value:
     """`x * 1j`, with the signs of zeros, which say on which side of a cut a number is."""
-    return make_complex(-imag(x), real(x))  # type: ignore[no-any-return]
+    return make_complex(-imag(x), real(x))
 
 
 def _tan(t: Value, y: Value, x: Value) -> Any:
@@ -486,8 +486,7 @@ def _absolute(t: Value, y: Value, x: Value) -> Any:
 
 def _direction(x: Value) -> Value:
     """The slope of the absolute value."""
-    slope: Value = sign(x) + kink(x)
-    return slope
+    return sign(x) + kink(x)
 
 
 def _sign(t: Value, y: Value, x: Value) -> Any:

@@ -255,7 +255,7 @@ class Lu(OfMatrices, name="lu"):
         unit = Select()(m.where_row(e.equal, lu), lu.builder.literal(1, lu.dtype), m.lower(lu))
         below = m.product(unit, m.strictly_lower(middle))
         above = m.product(m.upper(middle), m.upper(lu))
-        return e.add(below, above), None, None
+        return below + above, None, None
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape) * inputs[0].shape[-1] * 2 // 3
@@ -506,12 +506,12 @@ class Qr(OfMatrices, name="qr"):
         moved = m.turned(solve(first, m.turned(m.first_columns(tangent, inner))))
         within = m.product(m.adjoint(q), moved)
         below = m.strictly_lower(within)
-        turning = e.subtract(below, m.adjoint(below))
+        turning = below - m.adjoint(below)
         if a.dtype.is_complex:
             on = m.on_diagonal(within)
-            turning = e.add(turning, m.halved(e.subtract(on, m.conjugated(on))))
-        q_tangent = e.add(moved, m.product(q, e.subtract(turning, within)))
-        r_tangent = e.subtract(m.product(m.adjoint(q), tangent), m.product(turning, r))
+            turning = turning + m.halved(on - m.conjugated(on))
+        q_tangent = moved + m.product(q, turning - within)
+        r_tangent = m.product(m.adjoint(q), tangent) - m.product(turning, r)
         return q_tangent, m.upper(r_tangent)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -571,7 +571,7 @@ class Determinant(OfFactors, name="determinant"):
 
     def define(self, *operands: Value) -> Sequence[Value]:
         _, lu, pivots, _ = operands
-        return (e.multiply(_product(m.diagonal(lu)), _sign(pivots, lu)),)
+        return (_product(m.diagonal(lu)) * _sign(pivots, lu),)
 
     def jvp(
         self,
@@ -600,7 +600,7 @@ class LogDeterminant(OfFactors, name="log_determinant"):
         _, lu, pivots, _ = operands
         on = m.diagonal(lu)
         axes = (on.ndim - 1,)
-        sign = e.multiply(Reduce("product", axes)(e.sign(on)), _sign(pivots, lu))
+        sign = Reduce("product", axes)(e.sign(on)) * _sign(pivots, lu)
         return sign, Reduce("sum", axes)(e.log(e.absolute(on)))
 
     def jvp(
@@ -619,7 +619,7 @@ class LogDeterminant(OfFactors, name="log_determinant"):
         if not a.dtype.is_complex:
             return None, change
         angle = e.imag(change)
-        return e.multiply(sign, e.make_complex(m.zero(angle), angle)), e.real(change)
+        return sign * e.make_complex(m.zero(angle), angle), e.real(change)
 
 
 @dataclass(frozen=True)
@@ -647,14 +647,14 @@ class Cofactors(OfFactors, name="cofactors"):
         last = a.ndim - 1
         largest = Reduce("maximum", (last - 1, last))(e.absolute(m.upper(lu)))
         on = m.diagonal(lu)
-        tiny = e.multiply(largest, EPSILON[largest.dtype])
+        tiny = largest * EPSILON[largest.dtype]
         tiny = m.cast(Broadcast(on.shape, tuple(range(last - 1)))(tiny), a.dtype)
         on = Select()(e.equal(on, m.zero(on)), tiny, on)
         regular = Select()(m.where_row(e.equal, lu), m.in_rows(on, lu), lu)
-        det = e.multiply(_product(on), _sign(pivots, lu))
+        det = _product(on) * _sign(pivots, lu)
         inverse = by_factors(regular, permutation, whole, transposed=True)
         everywhere = Broadcast(a.shape, tuple(range(last - 1)))
-        scaled = e.multiply(everywhere(det), inverse)
+        scaled = everywhere(det) * inverse
         nothing = everywhere(e.equal(largest, m.zero(largest)))
         return (Select()(nothing, m.zero(a), scaled),)
 
@@ -673,7 +673,7 @@ class Cofactors(OfFactors, name="cofactors"):
         trace = _inner_products(solve(a, lu, permutation, whole), tangent)
         rest = solve(a, lu, permutation, m.product(m.turned(tangent), cofactors))
         first = Broadcast(cofactors.shape, tuple(range(a.ndim - 2)))(trace)
-        return (e.subtract(e.multiply(first, cofactors), rest),)
+        return (first * cofactors - rest,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return size_of(inputs[0].shape) * inputs[0].shape[-1] * 2
@@ -687,12 +687,11 @@ def _product(on: Value) -> Value:
     axes = (on.ndim - 1,)
     plain = Reduce("product", axes)(on)
     size = e.absolute(plain)
-    within = e.bitwise_and(e.is_finite(size), e.not_equal(size, 0))
+    within = e.is_finite(size) & e.not_equal(size, 0)
     logarithm = Reduce("sum", axes)(e.log(e.absolute(on)))
     direction = Reduce("product", axes)(e.sign(on))
-    scaled = e.multiply(direction, m.cast(e.exp(logarithm), on.dtype))
-    result: Value = Select()(within, plain, scaled)
-    return result
+    scaled = direction * m.cast(e.exp(logarithm), on.dtype)
+    return Select()(within, plain, scaled)
 
 
 def _sign(pivots: Value, like: Value) -> Value:
@@ -700,12 +699,11 @@ def _sign(pivots: Value, like: Value) -> Value:
     axis = pivots.ndim - 1
     place = pivots.builder.bind(Iota(pivots.shape, axis, I32), ())[0]
     count = Reduce("sum", (axis,))(m.cast(e.not_equal(pivots, place), I32))
-    odd = m.cast(e.bitwise_and(count, 1), like.dtype)
-    result: Value = 1 - 2 * odd
-    return result
+    odd = m.cast(count & 1, like.dtype)
+    return 1 - 2 * odd
 
 
 def _inner_products(x: Value, y: Value) -> Value:
     """Return the sum of the products of the elements of two matrices."""
     last = x.ndim - 1
-    return Reduce("sum", (last - 1, last))(e.multiply(x, y))
+    return Reduce("sum", (last - 1, last))(x * y)

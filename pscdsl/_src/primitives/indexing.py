@@ -329,8 +329,7 @@ class Scatter(Linear, name="scatter"):
         small = Select()(is_zero, updates, zero)
         total = self._pick(add(zeros(here, x.type), indices, small), indices) - small
         factor = Select()(equal(count, 1), total, zero)
-        others: Value = product * Select()(equal(count, 0), one, factor)
-        return others
+        return product * Select()(equal(count, 0), one, factor)
 
     def _extrema_tangent(
         self, extrema: Value, primals: Sequence[Value], tangents: Sequence[Value | None]
@@ -346,8 +345,7 @@ class Scatter(Linear, name="scatter"):
         total = zeros(here, x.type) if dx is None else Select()(kept, dx, zero)
         if du is not None:
             total = add(total, indices, Select()(put, du, zero))
-        mean: Value = total * (1 / count)
-        return mean
+        return total * (1 / count)
 
     def _with(self, combine: Combine) -> Scatter:
         return replace(self, combine=combine)

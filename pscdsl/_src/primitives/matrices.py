@@ -18,7 +18,7 @@ from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Typ
 from pscdsl._src.ir.program import Block
 from pscdsl._src.primitives import elementwise as e
 from pscdsl._src.primitives.contractions import DotGeneral
-from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select, equal, subtract
+from pscdsl._src.primitives.elementwise import Convert, Elementwise, Select, equal
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.primitives.shaping import (
     Broadcast,
@@ -242,7 +242,7 @@ class Diagonal(Shaping, name="diagonal"):
         across = Broadcast(x.shape, without(range(x.rank), (axis,)))(cotangent)
         row, column = (here.bind(Iota(x.shape, each, I32), ())[0] for each in (axis, axis + 1))
         if self.row != self.column:
-            column = subtract(column, here.size(self.column - self.row, I32))
+            column = column - here.size(self.column - self.row, I32)
         return (Select()(equal(row, column), across, zero),)
 
     def batch(
@@ -352,8 +352,7 @@ def hermitian(x: Value) -> Value:
 
 def halved(x: Value) -> Value:
     """Return a half of each element."""
-    result: Value = e.multiply(x, 0.5)
-    return result
+    return x * 0.5
 
 
 def in_rows(v: Value, like: Value) -> Value:
@@ -369,14 +368,12 @@ def in_columns(v: Value, like: Value) -> Value:
 
 def times_diagonal(x: Value, v: Value) -> Value:
     """Return a matrix times a diagonal one."""
-    result: Value = e.multiply(x, in_rows(v, x))
-    return result
+    return x * in_rows(v, x)
 
 
 def diagonal_times(v: Value, x: Value) -> Value:
     """Return a diagonal matrix times another one."""
-    result: Value = e.multiply(in_columns(v, x), x)
-    return result
+    return in_columns(v, x) * x
 
 
 def identity(here: Builder, shape: Shape, dtype: DType) -> Value:
@@ -397,13 +394,13 @@ def inverse_where_nonzero(x: Value) -> Value:
     """`1 / x`, and 0 where x is 0."""
     none = e.equal(x, 0)
     one = x.builder.literal(1, x.dtype)
-    return Select()(none, zero(x), e.divide(one, Select()(none, one, x)))
+    return Select()(none, zero(x), one / Select()(none, one, x))
 
 
 def inverse_or_nan(x: Value, nothing: Value) -> Value:
     """`1 / x`, and NaN where x counts as nothing."""
     one, unknown = (x.builder.literal(number, x.dtype) for number in (1, nan))
-    return Select()(nothing, unknown, e.divide(one, Select()(nothing, one, x)))
+    return Select()(nothing, unknown, one / Select()(nothing, one, x))
 
 
 def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
@@ -412,23 +409,20 @@ def by_gaps(x: Value, gaps: Value, size: Value) -> Value:
     Values that are equal to within rounding errors give NaN, except for elements that are 0.
     """
     inverse = inverse_or_nan(gaps, unresolved(gaps, size))
-    result: Value = e.multiply_absorbing(kept(e.not_equal, x), inverse)
-    return result
+    return e.multiply_absorbing(kept(e.not_equal, x), inverse)
 
 
 def times_inverses(x: Value, v: Value) -> Value:
     """Multiply a matrix by a diagonal one; its NaN elements do not affect columns of 0."""
-    result: Value = e.multiply_absorbing(x, in_rows(v, x))
-    return result
+    return e.multiply_absorbing(x, in_rows(v, x))
 
 
 def unresolved(gaps: Value, size: Value) -> Value:
     """Return where the gaps between values of matrices of a size are within rounding errors."""
-    bound = e.multiply(size, 16 * EPSILON[size.dtype])
+    bound = size * (16 * EPSILON[size.dtype])
     count = cast(gaps.builder.size(gaps.shape[-1], I32), size.dtype)
-    bound = Broadcast(gaps.shape, tuple(range(size.ndim)))(e.multiply(bound, count))
-    result: Value = e.less_equal(e.absolute(gaps), bound)
-    return result
+    bound = Broadcast(gaps.shape, tuple(range(size.ndim)))(bound * count)
+    return e.less_equal(e.absolute(gaps), bound)
 
 
 EPSILON = {each: float(np.finfo(kind).eps) for each, kind in ((F32, np.float32), (F64, np.float64))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from pscdsl.typing.dims import Size
 from pscdsl.typing.dtypes import ALL, BOOL, KEY, DType, Kind
 
 if TYPE_CHECKING:
-    from pscdsl._src.ir.builder import Value
+    from pscdsl._src.ir.builder import Operators, Value
+
+R = TypeVar("R")
 
 
 # Primitives whose derivative needs no formula: linear ones, bilinear ones, constant ones.
@@ -237,6 +239,12 @@ class Elementwise(Pointwise):
     def __reduce__(self) -> str | tuple[Any, ...]:
         return TABLE.__getitem__, (self.name,)
 
+    @overload
+    def __call__(self, x: Operators[R], /, *rest: Any) -> R: ...
+    @overload
+    def __call__(self, x: Any, y: Operators[R], /) -> R: ...
+    @overload
+    def __call__(self, *operands: Any) -> Any: ...
     def __call__(self, *operands: Any) -> Any:
         """Return the function with NumPy's broadcasting and strict promotion."""
         for operand in operands:

@@ -240,7 +240,7 @@ class Reduce(Primitive, name="reduce"):
         share = share if wide is dtype else Convert(dtype)(share)
         one = chosen.builder.literal(1, dtype)
         tied = Select()(greater(count, 1), multiply(result, 0), one)
-        return add(share, kink(tied))  # type: ignore[no-any-return]
+        return add(share, kink(tied))
 
     def transpose(
         self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
@@ -279,8 +279,7 @@ def product_of_others(x: Value, axes: tuple[int, ...]) -> Value:
         (axis,) = axes
         earlier = Cumulative("product", axis)(before(x, axis, 1))
         later = Cumulative("product", axis, reverse=True)(before(x, axis, 1, reverse=True))
-        others: Value = multiply(earlier, later)
-        return others
+        return multiply(earlier, later)
     order = (*kept, *axes)
     x = Transpose(order)(x)
     last = size_of(x.shape[len(kept) :])

@@ -170,8 +170,7 @@ def _gamma_density(a: Value, x: Value) -> Value:
     inside, there = Select()(end, one, x), Select()(end, x, one)
     scale = gammaln(a)
     density = exp(xlogy(a - 1, inside) - inside - scale)
-    result: Value = Select()(end, power(there, a - 1) * exp(-there - scale), density)
-    return result
+    return Select()(end, power(there, a - 1) * exp(-there - scale), density)
 
 
 def _beta_density(a: Value, b: Value, x: Value) -> Value:
@@ -180,8 +179,7 @@ def _beta_density(a: Value, b: Value, x: Value) -> Value:
     scale = betaln(a, b)
     density = exp(xlogy(a - 1, inside) + xlog1py(b - 1, -inside) - scale)
     ends = power(there, a - 1) * power(1 - there, b - 1) * exp(-scale)
-    result: Value = Select()(end, ends, density)
-    return result
+    return Select()(end, ends, density)
 
 
 # Modified Bessel functions.
@@ -224,8 +222,7 @@ kv: Elementwise = of_two(
 def _slope_of_k(y: Value, order: Value, x: Value) -> Value:
     """The slope by lower orders, which neither overflow early nor leave the orders that K has."""
     by_order = multiply_absorbing(_quotient(order, x, order, 0.0), y)
-    slope: Value = -(kv(order - 1, x) + by_order)
-    return slope
+    return -(kv(order - 1, x) + by_order)
 
 
 # Probabilities and their logarithms.

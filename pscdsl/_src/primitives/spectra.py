@@ -117,19 +117,19 @@ class Eig(OfMatrices, name="eig"):
         lu, _, permutation = Lu().bind(vectors)
         moved = m.product(m.cast(tangent, vectors.dtype), vectors)
         within = LuSolve()(vectors, lu, permutation, moved)
-        gaps = e.subtract(m.in_rows(values, vectors), m.in_columns(values, vectors))
+        gaps = m.in_rows(values, vectors) - m.in_columns(values, vectors)
         unit = m.identity(a.builder, vectors.shape, vectors.dtype)
         size = m.largest(a, 2)
         known = _well_conditioned(LuSolve()(vectors, lu, permutation, unit), gaps, size)
-        changes = e.multiply(m.diagonal(within), m.cast(known, values.dtype))
+        changes = m.diagonal(within) * m.cast(known, values.dtype)
         if not self.vectors:
             return (changes,)
         turned = m.product(vectors, m.by_gaps(within, gaps, size))
         last = known.ndim - 1
         every = Broadcast(vectors.shape, tuple(range(last)))(Reduce("product", (last,))(known))
-        turned = e.multiply(turned, m.cast(every, vectors.dtype))
-        longer = m.real(m.column_sums(e.multiply(m.conjugated(vectors), turned)))
-        return changes, e.subtract(turned, m.times_diagonal(vectors, longer))
+        turned = turned * m.cast(every, vectors.dtype)
+        longer = m.real(m.column_sums(m.conjugated(vectors) * turned))
+        return changes, turned - m.times_diagonal(vectors, longer)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         # Golub and Van Loan, "Matrix Computations", 4th edition, section 7.5.6.
@@ -144,18 +144,15 @@ def _well_conditioned(inverse: Value, gaps: Value, size: Value) -> Value:
     """
     last, epsilon = gaps.ndim - 1, EPSILON[size.dtype]
     real, imag = e.real(inverse), e.imag(inverse)
-    squares = e.add(e.multiply(real, real), e.multiply(imag, imag))
+    squares = real * real + imag * imag
     condition = e.sqrt(Reduce("sum", (last,))(squares))
     here = gaps.builder
     one, unknown, infinity = (here.literal(number, size.dtype) for number in (1, nan, inf))
     apart = Select()(m.where_row(e.equal, gaps), infinity, e.absolute(gaps))
-    bound = e.multiply(
-        e.multiply(condition, 100 * epsilon),
-        Broadcast(condition.shape, tuple(range(last - 1)))(size),
-    )
+    bound = condition * (100 * epsilon) * Broadcast(condition.shape, tuple(range(last - 1)))(size)
     resolved = e.greater(Reduce("minimum", (last,))(apart), bound)
     regular = e.less(condition, 0.1 / sqrt(epsilon))
-    return Select()(e.bitwise_or(regular, resolved), one, unknown)
+    return Select()(regular | resolved, one, unknown)
 
 
 # Eigenvalues and eigenvectors of Hermitian matrices.
@@ -227,9 +224,9 @@ class Eigh(OfMatrices, name="eigh"):
         assert tangent is not None
         moved = m.product(m.hermitian(tangent), vectors)
         if not self.vectors:
-            return (m.real(m.column_sums(e.multiply(m.conjugated(vectors), moved))),)
+            return (m.real(m.column_sums(m.conjugated(vectors) * moved)),)
         within = m.product(m.adjoint(vectors), moved)
-        gaps = e.subtract(m.in_rows(values, vectors), m.in_columns(values, vectors))
+        gaps = m.in_rows(values, vectors) - m.in_columns(values, vectors)
         turning = m.by_gaps(within, gaps, m.largest(values))
         return m.real(m.diagonal(within)), m.product(vectors, turning)
 
@@ -346,29 +343,29 @@ class Svd(OfMatrices, name="svd"):
         v = m.adjoint(vh)
         right = m.product(tangent, v)
         if not self.vectors:
-            return None, m.real(m.column_sums(e.multiply(m.conjugated(u), right))), None
+            return None, m.real(m.column_sums(m.conjugated(u) * right)), None
         within = m.product(m.adjoint(u), right)
         changes = m.real(m.diagonal(within))
         after, before = m.times_diagonal(within, s), m.diagonal_times(s, within)
-        gaps = e.subtract(m.in_rows(s, within), m.in_columns(s, within))
-        sums = m.inverse_where_nonzero(e.add(m.in_rows(s, within), m.in_columns(s, within)))
+        gaps = m.in_rows(s, within) - m.in_columns(s, within)
+        sums = m.inverse_where_nonzero(m.in_rows(s, within) + m.in_columns(s, within))
         size = m.largest(s)
         inverse = m.inverse_or_nan(s, m.unresolved(s, size))
-        turning = e.multiply(m.by_gaps(e.add(after, m.adjoint(after)), gaps, size), sums)
+        turning = m.by_gaps(after + m.adjoint(after), gaps, size) * sums
         if a.dtype.is_complex:
             on = m.on_diagonal(within)
-            angle = m.halved(e.subtract(on, m.conjugated(on)))
-            turning = e.add(turning, m.times_inverses(angle, inverse))
+            angle = m.halved(on - m.conjugated(on))
+            turning = turning + m.times_inverses(angle, inverse)
         u_tangent = m.product(u, turning)
-        other = e.multiply(m.by_gaps(e.add(before, m.adjoint(before)), gaps, size), sums)
+        other = m.by_gaps(before + m.adjoint(before), gaps, size) * sums
         v_tangent = m.product(v, other)
         if not wide:
-            outside = e.subtract(right, m.product(u, within))
-            u_tangent = e.add(u_tangent, m.times_inverses(outside, inverse))
+            outside = right - m.product(u, within)
+            u_tangent = u_tangent + m.times_inverses(outside, inverse)
         if not tall:
             left = m.product(m.adjoint(tangent), u)
-            outside = e.subtract(left, m.product(v, m.adjoint(within)))
-            v_tangent = e.add(v_tangent, m.times_inverses(outside, inverse))
+            outside = left - m.product(v, m.adjoint(within))
+            v_tangent = v_tangent + m.times_inverses(outside, inverse)
         return u_tangent, changes, m.adjoint(v_tangent)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
@@ -439,8 +436,8 @@ class PseudoInverse(OfSingularValues, name="pseudo_inverse"):
         direct = m.product(p, m.product(tangent, p))
         rows = m.product(m.product(p, right), _outside(turned, a, p))
         left = m.product(turned, m.product(right, p))
-        columns = e.subtract(left, m.product(p, m.product(a, left)))
-        return (e.subtract(e.add(rows, columns), direct),)
+        columns = left - m.product(p, m.product(a, left))
+        return (rows + columns - direct,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return _cost(inputs[0])
@@ -480,13 +477,13 @@ class LeastSquares(OfSingularValues, name="least_squares"):
             assert change is not None
             return (m.product(p, change),)
         part = m.product(moved, x)
-        direct = m.product(p, -part if change is None else e.subtract(change, part))
+        direct = m.product(p, -part if change is None else change - part)
         turned, right = m.adjoint(moved), m.adjoint(p)
-        residual = e.subtract(b, m.product(a, x))
+        residual = b - m.product(a, x)
         rows = m.product(p, m.product(right, m.product(turned, residual)))
         left = m.product(turned, m.product(right, x))
-        columns = e.subtract(left, m.product(p, m.product(a, left)))
-        return (e.add(direct, e.add(rows, columns)),)
+        columns = left - m.product(p, m.product(a, left))
+        return (direct + (rows + columns),)
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -503,17 +500,16 @@ def _invert(s: Value, cutoff: Value) -> Value:
     """`1 / s`, and 0 where s is not above the cutoff."""
     last = s.ndim - 1
     largest = Reduce("maximum", (last,))(s)
-    bound = Broadcast(s.shape, tuple(range(last)))(e.multiply(cutoff, largest))
+    bound = Broadcast(s.shape, tuple(range(last)))(cutoff * largest)
     above = e.greater(s, bound)
     one = s.builder.literal(1, s.dtype)
-    inverse = Select()(above, e.divide(one, Select()(above, s, one)), m.zero(s))
+    inverse = Select()(above, one / Select()(above, s, one), m.zero(s))
     return Select()(e.not_equal(s, s), s, inverse)  # failures are NaN
 
 
 def _outside(turned: Value, a: Value, p: Value) -> Value:
     """`a'^H @ (1 - a @ p)`."""
-    result: Value = e.subtract(turned, m.product(m.product(turned, a), p))
-    return result
+    return turned - m.product(m.product(turned, a), p)
 
 
 def _cost(a: ArrayType) -> Size:

@@ -175,9 +175,9 @@ class MatrixFunction(Composite, name="matrix_function"):
         if tangent is not None:
             within = m.product(m.adjoint(vectors), m.product(m.hermitian(tangent), vectors))
             factor = m.cast(divided(self.function, values, captured), a.dtype)
-            inside = m.product(vectors, e.multiply(factor, within))
+            inside = m.product(vectors, factor * within)
             part = m.product(inside, m.adjoint(vectors))
-            total = part if total is None else e.add(total, part)
+            total = part if total is None else total + part
         return (total,)
 
     def batch(
@@ -232,24 +232,23 @@ class SingularFunction(Composite, name="singular_function"):
         beside = m.product(tangent, right)
         within = m.product(left, beside)
         other = m.adjoint(within)
-        even, odd = m.halved(e.add(within, other)), m.halved(e.subtract(within, other))
+        even, odd = m.halved(within + other), m.halved(within - other)
         near, across = divided_oddly(self.function, values, captured, (rows, columns))
-        inside = e.add(
-            e.multiply_absorbing(even, m.cast(near, a.dtype)),
-            e.multiply_absorbing(odd, m.cast(across, a.dtype)),
+        inside = e.multiply_absorbing(even, m.cast(near, a.dtype)) + e.multiply_absorbing(
+            odd, m.cast(across, a.dtype)
         )
         parts = [m.product(m.product(u, inside), vh)]
         scale = m.diagonal(across)
         if not at_most(facts, rows, columns):
-            outside = e.subtract(beside, m.product(u, within))
+            outside = beside - m.product(u, within)
             scaled = e.multiply_absorbing(outside, m.in_rows(scale, outside))
             parts.append(m.product(scaled, vh))
         if not at_most(facts, columns, rows):
-            outside = e.subtract(m.product(left, tangent), m.product(within, vh))
+            outside = m.product(left, tangent) - m.product(within, vh)
             scaled = e.multiply_absorbing(outside, m.in_columns(scale, outside))
             parts.append(m.product(u, scaled))
         for part in parts:
-            total = part if total is None else e.add(total, part)
+            total = part if total is None else total + part
         return (total,)
 
     def batch(
@@ -272,8 +271,8 @@ def _by_captured(
     for place, tangent in enumerate(moved, 1):
         if tangent is not None:
             found = primitive.__class__(slope(primitive.function, place))(*factors, *captured)
-            part = e.multiply(found, m.cast(_along(tangent, found), found.dtype))
-            total = part if total is None else e.add(total, part)
+            part = found * m.cast(_along(tangent, found), found.dtype)
+            total = part if total is None else total + part
     return total
 
 
@@ -308,18 +307,18 @@ def divided(function: Block, values: Value, captured: Sequence[Value]) -> Value:
     here, derivative, dtype = values.builder, slope(function), values.dtype
     x, y = _pairs(values)
     fx, fy = _pairs(applied(function, values, captured))
-    gap = e.subtract(x, y)
-    middle, half = m.halved(e.add(x, y)), e.multiply(gap, HALF_WIDTH / 2)
+    gap = x - y
+    middle, half = m.halved(x + y), gap * (HALF_WIDTH / 2)
     outer = [applied(derivative, end, captured) for end in (middle - half, middle + half)]
     inner = applied(derivative, middle, captured)
-    mean = e.add(e.multiply(inner, 4 / 9), e.multiply(e.add(*outer), 5 / 18))
+    mean = inner * (4 / 9) + e.add(*outer) * (5 / 18)
     same = e.equal(gap, 0)
     safe = Select()(same, here.literal(1, dtype), gap)
-    quotient = e.divide(e.subtract(fx, fy), safe)
-    size = e.add(e.absolute(fx), e.absolute(fy))
-    rounding = e.divide(e.multiply(size, 4 * EPSILON[dtype]), e.absolute(safe))
-    near = e.less_equal(e.absolute(e.subtract(mean, quotient)), rounding)
-    return Select()(e.bitwise_or(same, near), mean, quotient)
+    quotient = (fx - fy) / safe
+    size = e.absolute(fx) + e.absolute(fy)
+    rounding = size * (4 * EPSILON[dtype]) / e.absolute(safe)
+    near = e.less_equal(e.absolute(mean - quotient), rounding)
+    return Select()(same | near, mean, quotient)
 
 
 def divided_oddly(
@@ -333,15 +332,15 @@ def divided_oddly(
     here, dtype, last = values.builder, values.dtype, values.ndim - 1
     x, y = _pairs(values)
     fx, fy = _pairs(applied(function, values, captured))
-    total, zero = e.add(x, y), e.multiply(values, 0)
+    total, zero = x + y, values * 0
     smooth, _ = _pairs(e.equal(applied(function, zero, captured), 0))
     derivative, _ = _pairs(applied(slope(function), zero, captured))
     rows, columns = (m.cast(here.size(size, I32), dtype) for size in sizes)
-    bound = e.multiply(Reduce("maximum", (last,))(values), EPSILON[dtype])
-    bound = Broadcast(x.shape, tuple(range(last)))(e.multiply(bound, e.maximum(rows, columns)))
+    bound = Reduce("maximum", (last,))(values) * EPSILON[dtype]
+    bound = Broadcast(x.shape, tuple(range(last)))(bound * e.maximum(rows, columns))
     none = e.equal(total, 0)
-    jumps = e.bitwise_and(e.less_equal(total, bound), e.invert(smooth))
-    quotient = e.divide(e.add(fx, fy), Select()(none, here.literal(1, dtype), total))
+    jumps = e.less_equal(total, bound) & ~smooth
+    quotient = (fx + fy) / Select()(none, here.literal(1, dtype), total)
     unknown = here.literal(nan, dtype)
     across = Select()(jumps, unknown, Select()(none, derivative, quotient))
     return Select()(jumps, unknown, divided(function, values, captured)), across
@@ -393,11 +392,11 @@ def _tangent(
     values, gradient = function_of(slope(function), a, captured)
     total: Value | None = None
     if moved is not None:
-        change = m.real(e.multiply(m.conjugated(gradient), read(moved)))
+        change = m.real(m.conjugated(gradient) * read(moved))
         total = Reduce("sum", (*axes, a.ndim - 1))(change)
     for index, tangent in enumerate(others, 1):
         if tangent is not None:
             found = applied(slope(function, index), values, captured)
-            part = e.multiply(Reduce("sum", axes)(found), tangent)
-            total = part if total is None else e.add(total, part)
+            part = Reduce("sum", axes)(found) * tangent
+            total = part if total is None else total + part
     return total

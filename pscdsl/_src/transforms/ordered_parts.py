@@ -86,8 +86,7 @@ class Pieces:
         neutral = -0.0 if kind == "sum" and x.dtype.is_float else identity(kind, x.dtype)
         (totals,) = self.here.bind(primitive, (self.ends(result, reverse=reverse),))
         earlier = self.own(before(totals, self.axis, neutral, reverse=reverse))
-        combined: Value = _OPERATIONS[kind](self.repeated(earlier, result), result)
-        return combined
+        return _OPERATIONS[kind](self.repeated(earlier, result), result)
 
     def recurrence(self, primitive: LinearRecurrence, a: Value, b: Value) -> Value:
         """Return the states of a linear recurrence."""
@@ -97,8 +96,7 @@ class Pieces:
         ends = [self.ends(x, reverse=reverse) for x in (factors, result)]
         (states,) = self.here.bind(primitive, ends)
         earlier = self.own(before(states, self.axis, 0, reverse=reverse))
-        combined: Value = e.add(e.multiply(factors, self.repeated(earlier, result)), result)
-        return combined
+        return e.add(e.multiply(factors, self.repeated(earlier, result)), result)
 
     # Rows, along the first axis.
 

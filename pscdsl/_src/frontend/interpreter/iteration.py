@@ -177,8 +177,7 @@ def _computed_count(here: Builder, low: Value, high: Value, step: int) -> Value:
     if abs(step) == 1:
         return distance
     (up,) = here.bind(e.add, (distance, here.literal(abs(step) - 1, I64)))
-    found: Value = e.floor_divide(up, abs(step))
-    return found
+    return e.floor_divide(up, abs(step))
 
 
 @overload
@@ -266,7 +265,9 @@ def numbered(source: Iterated, start: int) -> Iterated:
         number = counter.as_number()
         if start != 0:
             size = None if counter.size is None else counter.size + start
-            number = as_counter(number + start, size)
+            moved = number + start
+            assert isinstance(moved, Weak)
+            number = as_counter(moved, size)
         return number, source.item(counter)
 
     return Iterated("an enumeration", source.count, item, source.located, once=True)

@@ -835,8 +835,7 @@ def _root_of_size(here: Builder, size: Dim) -> Number:
     assert given is not None
 
     def root(number: Value) -> Value:
-        found: Value = elementwise.floor(elementwise.sqrt(number))
-        return found
+        return elementwise.floor(elementwise.sqrt(number))
 
     def bounds(tight: bool) -> Bounds:
         low, high = given(tight)

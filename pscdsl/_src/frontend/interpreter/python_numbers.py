@@ -215,8 +215,7 @@ def logarithm(here: Builder, name: str, x: AnyNumber, result: Array) -> Weak:
         nearest = elementwise.round_even(power)
         exact = elementwise.equal(elementwise.power(_BASES[name], nearest), number)
         rest = where(exact, elementwise.subtract(nearest, power), filled(power, 0.0))
-        found: Value = elementwise.add(power, StopGradient()(rest))
-        return found
+        return elementwise.add(power, StopGradient()(rest))
 
     if isinstance(result, PythonNumber):
         return PythonNumber.of(at(F64), [result])

@@ -127,11 +127,11 @@ def cholesky(_: Cholesky, operands: Sequence[Value]) -> Sequence[Value]:
     for j in range(size):
         rest = _less(_element(a, j, j), [(factor[j, k], factor[j, k]) for k in range(j)])
         positive = e.greater(rest, m.zero(rest))
-        fine = positive if fine is None else e.bitwise_and(fine, positive)
+        fine = positive if fine is None else fine & positive
         factor[j, j] = e.sqrt(rest)
         for i in range(j + 1, size):
             products = [(factor[i, k], factor[j, k]) for k in range(j)]
-            factor[i, j] = e.divide(_less(_element(a, i, j), products), factor[j, j])
+            factor[i, j] = _less(_element(a, i, j), products) / factor[j, j]
     assert fine is not None
     nan, none = a.builder.literal(float("nan"), a.dtype), a.builder.full(0.0, a.shape[:-2], a.dtype)
     kept = {place: Select()(fine, each, nan) for place, each in factor.items()}
@@ -148,7 +148,7 @@ def substitution(solve: TriangularSolve, operands: Sequence[Value]) -> Sequence[
         places = [(k, i) if solve.transposed else (i, k) for k in known]
         factors = [_wide(_element(a, *place), b) for place in places]
         rest = _less(_row(b, i), list(zip(factors, [rows[k] for k in known], strict=True)))
-        rows[i] = rest if solve.unit_diagonal else e.divide(rest, _wide(_element(a, i, i), b))
+        rows[i] = rest if solve.unit_diagonal else rest / _wide(_element(a, i, i), b)
     return (_stack([rows[i] for i in range(size)], b.ndim - 2),)
 
 
@@ -164,8 +164,8 @@ def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
         best, pivot = e.absolute(_row_element(rows[k], k)), a.builder.full(k, batch, I32)
         for i in range(k + 1, size):
             mine = e.absolute(_row_element(rows[i], k))
-            unknown = e.bitwise_and(e.not_equal(mine, mine), e.equal(best, best))
-            better = e.bitwise_or(e.greater(mine, best), unknown)  # as the reference has it
+            unknown = e.not_equal(mine, mine) & e.equal(best, best)
+            better = e.greater(mine, best) | unknown  # as the reference has it
             best = Select()(better, mine, best)
             pivot = Select()(better, a.builder.literal(i, I32), pivot)
         pivots.append(pivot)
@@ -184,8 +184,8 @@ def lu(_: Lu, operands: Sequence[Value]) -> Sequence[Value]:
         right = e.greater(column, a.builder.literal(k, I32))
         here = e.equal(column, a.builder.literal(k, I32))
         for i in range(k + 1, size):
-            factor = _wide_as(e.divide(_row_element(rows[i], k), top), row)
-            rest = e.subtract(rows[i], e.multiply(factor, row))
+            factor = _wide_as(_row_element(rows[i], k) / top, row)
+            rest = rows[i] - factor * row
             rows[i] = Select()(here, factor, Select()(right, rest, rows[i]))
     last = a.ndim - 2
     return _stack(rows, last), _stack(pivots, last), _stack(order, last)
@@ -200,7 +200,7 @@ def _count(a: Value) -> int:
 def _less(x: Value, products: Sequence[tuple[Value, Value]]) -> Value:
     """Return `x` minus the sum of the products."""
     for left, right in products:
-        x = e.subtract(x, e.multiply(left, right))
+        x = x - left * right
     return x
 
 
@@ -326,7 +326,7 @@ def in_lanes(
         ]
 
         def step(index: Value, made: Sequence[Value]) -> Sequence[Value]:
-            start = e.multiply(index, lanes)  # the last part may overlap with the one before
+            start = index * lanes  # the last part may overlap with the one before
             parts = [part(x, 0, start, lanes) for x in given]
             new = [_first(x) for x in function([_last(x) for x in parts])]
             return [changed(x, 0, start, y) for x, y in zip(made, new, strict=True)]
@@ -345,7 +345,7 @@ def repeated(
     state = [program.current.literal(0, I32), *carry]
     with program.inside() as inner:
         index, *rest = params = [inner.parameter(each.type) for each in state]
-        body, captured = inner.finish(params, [e.add(index, 1), *step(index, rest)])
+        body, captured = inner.finish(params, [index + 1, *step(index, rest)])
     with program.inside() as inner:
         params = [inner.parameter(each.type) for each in state]
         cond, _ = inner.finish(params, [e.less(params[0], count)])
@@ -507,7 +507,7 @@ def lu_solve(solve: LuSolve, operands: Sequence[Value]) -> Sequence[Value]:
             x = _substitute(found, x, lower=True, transposed=False, unit=True)
             x = _substitute(found, x, lower=False, transposed=False, unit=False)
         on = e.equal(places(found, 0), places(found, 1))
-        none = e.bitwise_and(on, e.equal(found, m.zero(found)))
+        none = on & e.equal(found, m.zero(found))
         return (_where(Reduce("any", (0, 1))(none), float("nan"), x),)
 
     return in_lanes(solved, rest, b.ndim - 2, (b.type,), LANES_OF_PIVOTS)
@@ -519,19 +519,19 @@ def _factor(a: Value) -> Value:
 
     def step(k: Value, state: Sequence[Value]) -> Sequence[Value]:
         made, fine = state  # [column, row]; zeros from column k on
-        known = Reduce("sum", (0,))(e.multiply(made, part(made, 1, k)))
-        rest = e.subtract(Reshape(known.shape)(part(a, 1, k)), known)
+        known = Reduce("sum", (0,))(made * part(made, 1, k))
+        rest = Reshape(known.shape)(part(a, 1, k)) - known
         top, place = part(rest, 0, k), places(rest, 0)
         root = e.sqrt(top)
-        column = _where(e.less(place, k), 0.0, e.divide(rest, root))
+        column = _where(e.less(place, k), 0.0, rest / root)
         column = _where(e.equal(place, k), root, column)
         new = changed(made, 0, k, Reshape((1, *column.shape))(column))
-        return new, e.bitwise_and(fine, e.greater(top, m.zero(top)))
+        return new, fine & e.greater(top, m.zero(top))
 
     made, fine = repeated(_order(a), [none, fine], step)
     found = Transpose((1, 0, 2))(made)
     lower = e.greater_equal(places(found, 0), places(found, 1))
-    return _where(e.bitwise_or(fine, e.invert(lower)), found, float("nan"))
+    return _where(fine | ~lower, found, float("nan"))
 
 
 def _substitute(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) -> Value:
@@ -539,13 +539,13 @@ def _substitute(a: Value, b: Value, lower: bool, transposed: bool, unit: bool) -
 
     def step(index: Value, state: Sequence[Value]) -> Sequence[Value]:
         (x,) = state
-        k = index if forward else e.subtract(_order(a) - 1, index)
+        k = index if forward else _order(a) - 1 - index
         row = part(a, 1, k) if transposed else Transpose((1, 0, 2))(part(a, 0, k))
         place = places(row, 0)
         known = _where(e.less(place, k) if forward else e.greater(place, k), row, 0.0)
-        total = Reduce("sum", (0,))(e.multiply(x, known))
-        rest = e.subtract(part(b, 0, k), Reshape((1, *total.shape))(total))
-        return (changed(x, 0, k, rest if unit else e.divide(rest, part(row, 0, k))),)
+        total = Reduce("sum", (0,))(x * known)
+        rest = part(b, 0, k) - Reshape((1, *total.shape))(total)
+        return (changed(x, 0, k, rest if unit else rest / part(row, 0, k)),)
 
     return repeated(_order(a), [broadcast_to(m.zero(b), b.shape)], step)[0]
 
@@ -564,18 +564,18 @@ def _eliminate(a: Value) -> Sequence[Value]:
         height = _where(e.less(place, k), -1.0, e.absolute(column))
         largest = Reduce("maximum", (0,))(height)
         unknown = e.not_equal(height, height)  # is taken first, as the reference has it
-        best = e.bitwise_or(e.equal(height, largest), unknown)
+        best = e.equal(height, largest) | unknown
         pivot = Reduce("minimum", (0,))(_where(best, place, here.literal(size, I32)))
         chosen = e.equal(place, pivot)
         row = Reshape((1, *t.shape[1:]))(_pick(chosen, t))
         top, below = part(row, 1, k), e.greater(place, k)
         top = _where(e.equal(top, m.zero(top)), 1.0, top)
         other = _where(chosen, part(first, 1, k), column)
-        factor = e.divide(_where(below, other, 0.0), _where(below, top, 1.0))
+        factor = _where(below, other, 0.0) / _where(below, top, 1.0)
         rows, columns = places(t, 0), places(t, 1)
         old = _where(chosen, first, t)
-        rest = e.subtract(old, e.multiply(factor, row))
-        inside = e.bitwise_and(e.greater(columns, k), e.less(columns, size))
+        rest = old - factor * row
+        inside = e.greater(columns, k) & e.less(columns, size)
         new = _where(inside, rest, _where(e.equal(columns, k), factor, old))
         t = _where(e.greater(rows, k), new, _where(e.equal(rows, k), row, t))
         return t, changed(pivots, 0, k, pivot)
