@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain, count, product
 from math import prod
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
@@ -378,6 +378,16 @@ class OptionalSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class UnionSpec:
+    """`A | B` of a JAX program, which is checked once for each alternative."""
+
+    items: tuple[Spec, ...]
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.items))
+
+
+@dataclass(frozen=True, slots=True)
 class NoneSpec:
     """`None`."""
 
@@ -429,6 +439,7 @@ Spec: TypeAlias = (
     | DictSpec
     | StaticSpec
     | OptionalSpec
+    | UnionSpec
     | NoneSpec
     | TreeSpec
 )
@@ -436,7 +447,7 @@ Spec: TypeAlias = (
 
 def spec_parts(spec: Spec) -> tuple[Spec, ...]:
     """Return the specifications that one consists of."""
-    if isinstance(spec, TupleSpec):
+    if isinstance(spec, TupleSpec | UnionSpec):
         return spec.items
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
         return (spec.item,)
@@ -447,7 +458,7 @@ def spec_parts(spec: Spec) -> tuple[Spec, ...]:
 
 def with_spec_parts(spec: Spec, parts: Sequence[Spec]) -> Spec:
     """Return a specification of the same kind, with the same keys, of other parts."""
-    if isinstance(spec, TupleSpec):
+    if isinstance(spec, TupleSpec | UnionSpec):
         return replace(spec, items=tuple(parts))
     if isinstance(spec, RepeatedSpec | MapSpec | OptionalSpec):
         return replace(spec, item=parts[0])
@@ -459,6 +470,16 @@ def with_spec_parts(spec: Spec, parts: Sequence[Spec]) -> Spec:
     return spec
 
 
+def alternatives(spec: Spec) -> Sequence[Spec]:
+    """Return the specifications without unions that one stands for."""
+    if isinstance(spec, UnionSpec):
+        return [each for item in spec.items for each in alternatives(item)]
+    parts = spec_parts(spec)
+    if not parts:
+        return (spec,)
+    return [with_spec_parts(spec, chosen) for chosen in product(*map(alternatives, parts))]
+
+
 def spec_steps(spec: Spec) -> Sequence[str]:
     """Return the text that selects each part."""
     if isinstance(spec, TupleSpec):
@@ -467,6 +488,8 @@ def spec_steps(spec: Spec) -> Sequence[str]:
         return [f".{name}" for name, _ in spec.fields]
     if isinstance(spec, DictSpec):
         return [DictType.step(key) for key in spec.keys()]
+    if isinstance(spec, UnionSpec):
+        return [""] * len(spec.items)
     return ("",) if isinstance(spec, OptionalSpec) else ("[…]",)
 
 

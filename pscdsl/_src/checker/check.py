@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,6 +59,9 @@ from pscdsl.typing.signatures import (
     is_sampled_integer,
     walk_paths,
 )
+
+if TYPE_CHECKING:
+    from pscdsl._src.checker.jax_functions import JaxFunction
 
 
 @dataclass(frozen=True)
@@ -224,6 +228,12 @@ def check_module(
         )
     of_jax = check_jax(module.source, module.project.files.dialect)
     diagnostics.extend(of_jax.diagnostics)
+    annotated: tuple[JaxFunction, ...] = ()
+    if module.is_jax:
+        from pscdsl._src.checker.jax_functions import annotated_functions
+
+        annotated = tuple(annotated_functions(module))
+        diagnostics.extend(finding for each in annotated for finding in each.found)
     unfinished = {split_cell(kernel.path)[0] for kernel in kernels if kernel.status != "ok"}
     return CheckResult(
         (*diagnostics, *_merged(revealed)),
@@ -238,6 +248,8 @@ def check_module(
             for node in of_jax.functions
         ),
         unseen=of_jax.unseen,
+        annotated=len(annotated),
+        proven=sum(each.is_proven for each in annotated),
         captured=tuple(
             sorted(
                 f"{each.module}.{name}"

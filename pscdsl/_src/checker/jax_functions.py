@@ -7,18 +7,20 @@ elaborated once more with numbers for its sizes.  What cannot be followed is no 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from pscdsl._src.checker.check import check_definition
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
 from pscdsl._src.frontend.annotations import renamed
-from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.text.source import FunctionStatement
-from pscdsl._src.frontend.values import Poisoned
+from pscdsl._src.frontend.values import AnyValue, Poisoned
+from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.signatures import Signature
 
@@ -40,18 +42,37 @@ class JaxFunction:
     unknown: str = ""
     """The reason why it is neither proven nor wrong; empty if it is one of them."""
 
+    @property
+    def is_proven(self) -> bool:
+        """Return whether its shapes fit for every size."""
+        return not self.found and not self.unknown
+
 
 def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:
-    """Yield the annotated functions of a file, checked."""
+    """Yield the annotated functions and methods of a file, checked."""
     for node in module.source.tree.body:
         if isinstance(node, FunctionStatement) and _is_annotated(node):
-            yield _checked(module, node)
+            yield _checked(node.name, node, partial(module.function, node))
+        elif isinstance(node, ast.ClassDef):
+            for each in node.body:
+                if isinstance(each, ast.FunctionDef) and _is_annotated(each, of_class=True):
+                    find = partial(_method, module, node, each)
+                    yield _checked(f"{node.name}.{each.name}", each, find, node.name)
 
 
-def _is_annotated(node: FunctionStatement) -> bool:
+def _method(module: StaticModule, cls: ast.ClassDef, node: ast.FunctionDef) -> AnyValue:
+    """Return a method of a class; a Failure if the class is none that is followed."""
+    value = module.own(cls.name)
+    if not isinstance(value, RecordClass):
+        raise Failure(UnknownValue(name=cls.name, span=module.source.span(cls)))
+    member = value.members.get(node.name)
+    return None if member is None or member.kind != "method" else member.value
+
+
+def _is_annotated(node: FunctionStatement, *, of_class: bool = False) -> bool:
     """Return whether all parameters have annotations, one of them with a shape."""
     spec = node.args
-    given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+    given = [*spec.posonlyargs, *spec.args][of_class:] + spec.kwonlyargs
     if spec.vararg or spec.kwarg or not all(each.annotation for each in given):
         return False
     return any(each.annotation is not None and _has_shape(each.annotation) for each in given)
@@ -68,37 +89,47 @@ def _has_shape(annotation: ast.expr) -> bool:
     )
 
 
-def _checked(module: StaticModule, node: FunctionStatement) -> JaxFunction:
+def _checked(
+    name: str, node: FunctionStatement, found_value: Callable[[], AnyValue], owner: str = ""
+) -> JaxFunction:
     try:
-        value = module.function(node)
+        value = found_value()
     except Failure as failure:
-        return JaxFunction(node.name, node, unknown=failure.diagnostics[0].message())
+        return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
     if not isinstance(value, Closure):
-        return JaxFunction(node.name, node, unknown="its decorators are not known")
-    definition = JaxDefinition(value)
-    found, status = check_definition(definition)
-    if status == "ok":
-        return JaxFunction(node.name, node)
-    errors = [each for each in found if each.severity is Severity.ERROR]
-    proven = _confirmed(definition, errors)
-    if proven:
-        return JaxFunction(node.name, node, tuple(proven))
-    reason = errors[0] if errors else found[0]
-    return JaxFunction(node.name, node, unknown=f"{reason.code}: {reason.message()}")
-
-
-def _confirmed(definition: Definition, errors: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings that occur also for numbers in place of the sizes."""
+        return JaxFunction(name, node, unknown="its decorators are not known")
     try:
-        signature = definition.signature
-    except (Failure, Poisoned):
-        return []
+        variants = JaxDefinition(value, owner=owner).variants()
+    except Failure as failure:
+        return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
+    except Poisoned:
+        return JaxFunction(name, node, unknown="its annotations are not known")
+    reasons: list[Diagnostic] = []
+    for each in variants:
+        found, status = check_definition(each)
+        if status != "ok":
+            errors = [x for x in found if x.severity is Severity.ERROR]
+            proven = _confirmed(each, errors)
+            if proven:
+                return JaxFunction(name, node, tuple(proven))
+            reasons.extend(errors or found)
+    return JaxFunction(name, node, unknown=_cause(reasons[0]) if reasons else "")
+
+
+def _cause(finding: Diagnostic) -> str:
+    return f"{finding.code}: {finding.message()}"
+
+
+def _confirmed(definition: JaxDefinition, errors: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings that occur also for numbers in place of the sizes."""
     if not any(each.code in PROVEN for each in errors):
         return []
+    signature = definition.signature
     names = signature.size_names()
     for first in range(2):
         sizes = {name: _SIZES[(at + first) % len(_SIZES)] for at, name in enumerate(names)}
-        concrete, _ = check_definition(JaxDefinition(definition.closure, _at(signature, sizes)))
+        one = JaxDefinition(definition.closure, _at(signature, sizes), definition.method_of)
+        concrete, _ = check_definition(one)
         places = {(each.code, each.span) for each in concrete if each.code in PROVEN}
         found = [each for each in errors if (each.code, each.span) in places]
         if found:

@@ -47,6 +47,10 @@ class CheckResult:
     """The number of functions that use jax and belong to no kernel."""
     unseen: int = 0
     """The number of calls in JAX programs that are given a key and cannot be followed."""
+    annotated: int = 0
+    """The number of functions in JAX programs whose annotations give shapes."""
+    proven: int = 0
+    """The number of those whose shapes fit for every size."""
     captured: tuple[str, ...] = ()
     """The full names of values that checked kernels capture and something could write."""
 
@@ -71,6 +75,8 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
         examined,
         sum(result.of_jax for result in results),
         sum(result.unseen for result in results),
+        sum(result.annotated for result in results),
+        sum(result.proven for result in results),
         tuple(sorted({name for result in results for name in result.captured})),
     )
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain, count
+from typing import Final
 
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.known_numbers import SAMPLES
 from pscdsl._src.frontend.text.source import items, subscripted
+from pscdsl._src.frontend.trees import unflatten
 from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
     Alias,
@@ -34,16 +36,19 @@ from pscdsl.typing.array_types import (
     SequenceType,
     TupleType,
     container_kind_named,
+    leaves,
 )
 from pscdsl.typing.codes.language import BadAnnotation, UnknownName
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, names
-from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
+from pscdsl.typing.dtypes import CLASSES, KEY, DType, dtype, is_dtype_name
 from pscdsl.typing.signatures import (
     ArraySpec,
+    Choice,
     DictSpec,
     DTypeClass,
+    Instantiation,
     MapSpec,
     NoneSpec,
     OptionalSpec,
@@ -55,7 +60,9 @@ from pscdsl.typing.signatures import (
     StaticSpec,
     TreeSpec,
     TupleSpec,
+    UnionSpec,
     Variadic,
+    alternatives,
     applied,
     declared_dims,
     extent,
@@ -177,6 +184,8 @@ def spec_of(frame: Frame, node: ast.expr) -> Spec:
 
 
 def _spec(frame: Frame, node: ast.expr) -> Spec:
+    if frame.scope.is_jax and (found := _jax_spec(frame, node)) is not None:
+        return found
     match node:
         case ast.Constant(value=None):
             return NoneSpec()
@@ -375,6 +384,8 @@ def _union(frame: Frame, node: ast.expr, alternatives: list[ast.expr]) -> Spec:
     others = [spec for spec in specs if not isinstance(spec, NoneSpec)]
     if len(others) == 1 and len(specs) == 2:
         return others[0] if isinstance(others[0], OptionalSpec) else OptionalSpec(others[0])
+    if frame.scope.is_jax:
+        return UnionSpec(tuple(specs))
     raise _bad(node, frame, "a union has no single type", "declare one kernel for each case")
 
 
@@ -432,6 +443,8 @@ def _either(frame: Frame, items: list[ast.expr]) -> StaticForm:
 
 def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
     text = _text(frame, node, element.name)
+    if frame.scope.is_jax:
+        text = text.replace("#", "").replace("?", "")
     try:
         spec = ArraySpec(element, parse_shape(text), span, mesh_axes=parse_mesh_axes(text))
         return _one_group(frame, spec, node)
@@ -449,6 +462,48 @@ def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span
                 span=place,
             )
         ) from None
+
+
+# What annotations of JAX programs have besides.
+
+
+_CALLABLES: Final = frozenset({"typing.Callable", "collections.abc.Callable"})
+_TREES: Final = frozenset({"jaxtyping.PyTree"})
+_KEYS: Final = frozenset({"jaxtyping.PRNGKeyArray"})
+
+
+def _jax_spec(frame: Frame, node: ast.expr) -> Spec | None:
+    """Return the specification of an annotation that only JAX programs have; None of others."""
+    if not isinstance(node, ast.Subscript | ast.Name | ast.Attribute):
+        return None
+    name = getattr(evaluate(frame, subscripted(node)), "name", "")
+    match node:
+        case ast.Subscript() if name in _CALLABLES and len(items(node)) == 2:
+            return _function_spec(frame, node, items(node)[1])
+        case ast.Subscript() if name in _TREES:
+            structure = items(node)[1:]
+            text = _text(frame, structure[0]).strip() if structure else ""
+            return TreeSpec(text if text.isidentifier() else "", shown="PyTree", bounded=True)
+        case ast.Name() | ast.Attribute() if name in _TREES:
+            return TreeSpec("", shown="PyTree", bounded=True, span=frame.span(node))
+        case ast.Name() | ast.Attribute() if name in _KEYS:
+            return ArraySpec(KEY, (), frame.span(node))
+        case ast.Name() if name == "builtins.bool":
+            return StaticSpec("bool", (False, True), Instance(bool))
+        case _:
+            return None
+
+
+def _function_spec(frame: Frame, node: ast.Subscript, result: ast.expr) -> StaticSpec:
+    """Return the specification of a function whose results are unknown arrays of a type."""
+    spec = as_result(_part(frame, result))
+    text = frame.source.text_of(node)
+
+    def unknown(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        tree = Instantiation(Choice()).type_of(alternatives(spec)[0], "")
+        return unflatten(tree, (here.program.unknown(leaf) for leaf in leaves(tree)))
+
+    return StaticSpec(text, (StaticFunction(text, unknown),))
 
 
 def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:

@@ -47,6 +47,16 @@ WITHOUT_EFFECT = frozenset(
     "typing.final typing.dataclass_transform typing.runtime_checkable".split()
 )
 """Decorators that leave a class as it is."""
+JAX_BASES = frozenset({"equinox.Module", "flax.struct.PyTreeNode"})
+"""Bases of JAX programs that make frozen dataclasses."""
+JAX_DATACLASSES = frozenset({"chex.dataclass", "flax.struct.dataclass"})
+"""Decorators of JAX programs that make frozen dataclasses."""
+JAX_REGISTRATIONS = frozenset(
+    f"jax.tree_util.register_{kind}"
+    for kind in ("dataclass", "pytree_node_class", "pytree_with_keys_class")
+)
+"""Decorators that say how JAX takes a class apart."""
+JAX_FIELDS = frozenset({"dataclasses.field", "equinox.field", "flax.struct.field"})
 OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only", "order"))
 """Options of `dataclass` that do not affect fields, except `frozen`; records are not compared."""
 DESCRIPTORS = {
@@ -139,6 +149,8 @@ class _Reader:
         self.text = ClassText(node, "namespace")
         self.bound: dict[str, ast.AST] = {}
         self.inherited: frozenset[str] = frozenset()
+        self.is_jax = frame.scope.is_jax
+        """Whether it is a class of a JAX program, whose instances do not change once made."""
 
     def value(self, node: ast.expr) -> AnyValue:
         """Return the value of an expression of the class statement."""
@@ -186,6 +198,8 @@ class _Reader:
             name = str(getattr(value, "name", ""))
             if isinstance(value, RecordClass) and value.kind != "namespace":
                 text.parent, text.parent_node, text.kind = value, base, value.kind
+            elif self.is_jax and name in JAX_BASES:
+                text.kind = "record"
             elif base_kind(value) is not None:
                 text.kind = base_kind(value) or ""
             elif name in ENUMERATIONS:
@@ -207,12 +221,15 @@ class _Reader:
         for decorator in decorators:
             head = called(decorator)
             known = self.named(head)
-            if known in WITHOUT_EFFECT:
+            if known in WITHOUT_EFFECT or (self.is_jax and known in JAX_REGISTRATIONS):
+                continue
+            if self.is_jax and known in JAX_DATACLASSES:
+                self.text.kind, made = "dataclass", True
                 continue
             if known != "dataclasses.dataclass" or self.text.kind not in ("namespace", "dataclass"):
                 shown = self.frame.source.text_of(head)
                 raise refuse(self.frame, decorator, f"the decorator `{shown}` of a class")
-            if not self._is_frozen(decorator):
+            if not self._is_frozen(decorator) and not self.is_jax:
                 what, rewrite = f"the mutable dataclass `{name}`", "@dataclass(frozen=True)"
                 raise refuse(self.frame, self.node, what, rewrite)
             self.text.kind, made = "dataclass", True
@@ -300,7 +317,9 @@ class _Reader:
                 known = name not in OF_CLASSES | PLACES
             else:
                 known = name in OF_RECORDS or (kind == "precord" and name == "__invariant__")
-            if not dunder or not known:
+            if self.is_jax and name == "__init__":
+                pass  # instances that it makes are not followed
+            elif not dunder or not known:
                 rewrite = REBUILDING.get(name, "one underscore, or none")
                 raise refuse(frame, node, f"`{name}` of a class", rewrite)
         elif kind == "enumeration" and name.startswith("_"):
@@ -346,7 +365,8 @@ class _Reader:
         if "ClassVar" in shown or known in ("dataclasses.InitVar", "dataclasses.KW_ONLY"):
             raise refuse(self.frame, node, f"the annotation `{shown}` of a field", "a type")
         if isinstance(value, ast.Call) and self.named(value.func) == "dataclasses.field":
-            self._require_options(value, {"default", "default_factory", "kw_only"}, 0)
+            if not self.is_jax:
+                self._require_options(value, {"default", "default_factory", "kw_only"}, 0)
         text.fields[name] = node
 
     def _require_options(self, call: ast.Call, known: set[str], positional: int) -> None:
@@ -396,6 +416,8 @@ class _Reader:
         """Return the known name of a method's decorator; a Failure if it is unknown."""
         self._expression(decorator)
         known = self.named(called(decorator))
+        if self.is_jax and known not in DESCRIPTORS:
+            return known or "unknown"
         if known not in KNOWN_DECORATORS and known not in DESCRIPTORS:
             shown = self.frame.source.text_of(decorator)
             raise refuse(self.frame, decorator, f"the decorator `{shown}` of a method")
@@ -585,7 +607,8 @@ def _field(
         return made
     if isinstance(value, ast.Call):
         function = evaluate(frame, value.func)
-        if text.kind != "namedtuple" and getattr(function, "name", "") == "dataclasses.field":
+        declares = JAX_FIELDS if frame.scope.is_jax else frozenset({"dataclasses.field"})
+        if text.kind != "namedtuple" and getattr(function, "name", "") in declares:
             options = {keyword.arg: keyword.value for keyword in value.keywords}
             if "kw_only" in options:
                 made = replace(made, keyword=evaluate(frame, options["kw_only"]) is True)

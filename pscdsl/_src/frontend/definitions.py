@@ -323,7 +323,7 @@ class Definition:
                 parameters.append(
                     Parameter(
                         parameter.arg,
-                        named_trees(spec_of(frame, parameter.annotation), parameter.arg),
+                        named_trees(self._spec_of(frame, parameter), parameter.arg),
                         parameter in spec.kwonlyargs,
                         parameter.arg in self.closure.defaults,
                         source.span(parameter.annotation),
@@ -364,6 +364,11 @@ class Definition:
         if unknown:
             raise self._size_not_determined(unknown, self.head)
         return signature
+
+    def _spec_of(self, frame: Frame, parameter: ast.arg) -> Spec:
+        """Return the specification of a parameter's annotation."""
+        assert parameter.annotation is not None
+        return spec_of(frame, parameter.annotation)
 
     def of_class(self, cls: RecordClass) -> Definition:
         """Return the method for a class that may derive from its own.
@@ -611,6 +616,9 @@ class Definition:
             results = [*results, *contents]
             numbers += [False] * len(contents)
             shows = shows_arguments(session, cells)
+        for number, unknown in enumerate(program.unknowns):
+            declared.append((f"unknown{number}", unknown.type))
+            params.append(unknown)
         body, _ = entry.finish(params, results)
         dims = dict.fromkeys(name for name in signature.size_names() if name in known)
         dims.update(dict.fromkeys(sorted(known)))

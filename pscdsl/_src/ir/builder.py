@@ -154,6 +154,16 @@ class Program:
         self.session: object = None
         """The front end's state for this program."""
         self.current = Builder(self, None)
+        self.entry = self.current
+        """The outermost block."""
+        self.unknowns: list[Value] = []
+        """Arrays that are known by their types alone: results of functions without a body."""
+
+    def unknown(self, type: ArrayType) -> Value:  # noqa: A002
+        """Return an array of which only the type is known, as a further parameter."""
+        made = self.entry.parameter(type)
+        self.unknowns.append(made)
+        return made
 
     def site(self, which: str, span: Span | None = None) -> Site:
         """Return a place where a dtype is chosen, here or at a span."""

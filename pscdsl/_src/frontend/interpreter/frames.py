@@ -293,6 +293,11 @@ class Scope(Protocol):
         """Return the module's name."""
         ...
 
+    @property
+    def is_jax(self) -> bool:
+        """Return whether its functions compute as JAX's do."""
+        ...
+
     def library_module(self, name: str) -> AnyValue:
         """Return a module of the standard library."""
         ...

@@ -246,7 +246,8 @@ class Closure:
         frame.names = {**self._type_parameters(), **names}
         if isinstance(self.node, ast.AsyncFunctionDef):
             raise Failure(Unsupported(what="an `async` function", rewrite="use a plain `def`"))
-        checked = program is not None and self is not session.root
+        # Annotations of a JAX program's helpers are not looked at when it runs.
+        checked = program is not None and program.jax is None and self is not session.root
         terms = contract(frame, self.node) if checked else None
         here = frame.here(self.node) if program is None else program.current
         fit = (

@@ -31,6 +31,7 @@ from pscdsl.typing.codes.language import (
     Unsupported,
 )
 from pscdsl.typing.codes.language_evaluation import NoSuchItem
+from pscdsl.typing.codes.limits import NotSupported
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_dict
@@ -189,6 +190,8 @@ class RecordClass:
             made_by = MEANINGS["builtins.dict"]
             assert isinstance(made_by, Applicable)
             return made_by.apply(here, args, kwargs)  # the keys are not checked
+        if "__init__" in self.members:
+            raise Failure(NotSupported(what=f"a call of `{self.title}`, which has an `__init__`,"))
         names = self.field_names()
         placed = [each.name for each in self.fields if not each.keyword]
         if len(args) > len(placed):

@@ -10,10 +10,19 @@ from typing import Final
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.support.tracebacks import JAX_PACKAGES
 
+_OTHERS: Final = frozenset({"mlx", "pscdsl", "tensorflow", "torch"})
+"""Libraries that types of jaxtyping may be about, and our own."""
 ROOTS: Final = frozenset({"jax", "equinox"})
 """Packages whose import makes a file a program of JAX."""
 PACKAGES: Final = frozenset({"chex", "equinox", "jax"})
 """Packages that resolve to ours in such a file."""
+TRANSPARENT_DECORATORS: Final = frozenset(
+    {
+        *("beartype.beartype", "jaxtyping.jaxtyped", "typeguard.typechecked"),
+        *("typing.no_type_check", "typing.override", "typing_extensions.override"),
+    }
+)
+"""Decorators that leave a function's results as they are."""
 ARRAY_MEMBERS: Final = "jax._array"
 """The module of ours with the attributes that only arrays of JAX have: a class is a property."""
 _INSIDE: Final = os.path.join(JAX_PACKAGES, "")
@@ -41,9 +50,15 @@ def is_package_of_ours(path: str | None) -> bool:
 
 
 def is_in_dialect(source: Source, path: str | None, dialect: str) -> bool:
-    """Return whether the functions of a file compute as JAX's: it is JAX's, and names no kernel."""
+    """Return whether the functions of a file compute as JAX's: it is JAX's, and names no kernel.
+
+    So does a file with types of jaxtyping for no other library of arrays.
+    """
     if is_package_of_ours(path):
         return True
-    if dialect == "psc" or "pscdsl" in source.text:
+    if dialect != "auto":
+        return dialect == "jax"
+    if not any(root in source.text for root in (*ROOTS, "jaxtyping")):
         return False
-    return dialect == "jax" or is_of_jax(source)
+    found = frozenset(imported_roots(source))
+    return found.isdisjoint(_OTHERS) and not found.isdisjoint({*ROOTS, "jaxtyping"})

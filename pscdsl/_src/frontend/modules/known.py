@@ -217,6 +217,7 @@ def register_all() -> None:
 KNOWN_MODULES = frozenset(
     {
         "__future__",
+        "beartype.typing",
         "collections",
         "collections.abc",
         "dataclasses",
@@ -248,7 +249,7 @@ KNOWN_MODULES = frozenset(
 )
 LOADING = frozenset("__name__ __file__ __package__ __spec__ __path__ __loader__".split())
 """Names that depend on how a module was loaded."""
-_SAME_AS = {"pscdsl.numpy": "numpy", "typing_extensions": "typing"}
+_SAME_AS = {"pscdsl.numpy": "numpy", "beartype.typing": "typing", "typing_extensions": "typing"}
 _TRANSPARENT = frozenset({"typing", "jaxtyping", "collections.abc", "pyrsistent.typing"})
 """Modules of types: the meaning of each name is the name itself."""
 _KNOWN_IN_PARTS = frozenset(

@@ -105,8 +105,13 @@ class LoadedModule:
         """Return a module of the standard library."""
         return abstract(importlib.import_module(f"{LIBRARY_NAME}.{name}"), name, self.trace)
 
+    @property
+    def is_jax(self) -> bool:
+        """Return False: a module of JAX's is checked, and never run here."""
+        return False
+
     def jax_array_member(self, name: str) -> AnyValue | None:
-        """Return None: a module of JAX's is checked, and never run here."""
+        """Return None: no array here is JAX's."""
 
     def lookup(self, name: str, user: ast.AST | None = None) -> AnyValue:
         """Return the value of a name of this module or of Python itself, for any reader."""

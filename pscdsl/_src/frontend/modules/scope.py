@@ -34,6 +34,7 @@ from pscdsl._src.frontend.modules.files import (
 from pscdsl._src.frontend.modules.jax_programs import (
     ARRAY_MEMBERS,
     PACKAGES,
+    TRANSPARENT_DECORATORS,
     is_in_dialect,
     is_package_of_ours,
 )
@@ -324,6 +325,8 @@ class StaticModule:
 
 def decorated(frame: Frame, decorator: ast.expr, value: AnyValue) -> AnyValue:
     """Return the result of a decorator for a function."""
+    if frame.scope.is_jax and _is_transparent(frame, decorator):
+        return value
     function = evaluate(frame, decorator)
     if isinstance(function, Applicable) and not isinstance(function, External | Marker):
         try:
@@ -341,6 +344,12 @@ def decorated(frame: Frame, decorator: ast.expr, value: AnyValue) -> AnyValue:
         )
         return External(f"@{frame.source.text_of(decorator)}", (unknown,))
     return External(frame.source.text_of(decorator), tuple(frame.session.findings))
+
+
+def _is_transparent(frame: Frame, decorator: ast.expr) -> bool:
+    """Return whether a decorator checks types at run time, or only says something."""
+    head = evaluate(frame, decorator.func if isinstance(decorator, ast.Call) else decorator)
+    return getattr(head, "name", "") in TRANSPARENT_DECORATORS
 
 
 def decorator_name(frame: Frame, decorator: ast.expr) -> str:
