@@ -19,6 +19,8 @@ bin    := $(VENV)/bin
 # What tries random programs in JOBS processes, from SEED on.
 campaign := $(bin)/python -m tests.campaign
 more   = --jobs $(JOBS) --seed $(SEED)
+# Each worker takes tests that stand together, which share what a file computes once.
+workers := -n $(JOBS) --dist worksteal
 # Where jax and PyTorch go: a name by which what lies there is known as installed.
 SITE   := $(VENV)/interop/site-packages
 # What strangers can send, damage or hand over.
@@ -28,7 +30,7 @@ ATTACKS := $(addprefix tests/,artefacts/test_admission.py artefacts/test_deploym
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs gallery playground test lint types unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-first bench-quick bench-numpy bench-torch bench-check format clean
+.PHONY: help demo docs gallery playground test lint types mypy pyright unit without-bytecode interop gpu gpu-ahead compat fuzz attack identity differential replay bench bench-calls bench-first bench-quick bench-numpy bench-torch bench-check format clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,26 +50,29 @@ gallery: $(VENV)/.bench ## Draw the results of the examples, for the site of `ma
 	$(bin)/python -m docs._site.gallery $(VENV)/gallery
 
 test: ## Everything that must pass before a change is merged, and how long each part took.
-	+@.ci/timed lint types+unit interop
+	+@.ci/timed lint mypy+unit interop
 
 lint: $(VENV)/.test ## Style and formatting.
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/lint-imports --no-cache
 
-types: $(VENV)/.test ## Both type checkers, in their strict modes, side by side.
-	@$(bin)/mypy & mypy=$$!; \
-	$(bin)/pyright --pythonpath $(bin)/python; pyright=$$?; \
-	wait $$mypy && exit $$pyright
+types: mypy pyright ## Both type checkers, in their strict modes.
+
+mypy: $(VENV)/.test ## The type checker that keeps what it found, and is in `make test`.
+	$(bin)/mypy
+
+pyright: $(VENV)/.test ## The other one, which starts anew each time.
+	$(bin)/pyright --pythonpath $(bin)/python
 
 unit: $(VENV)/.test ## The test suite.
-	$(bin)/python -m pytest -q -n $(JOBS)
+	$(bin)/python -m pytest -q $(workers)
 
 without-bytecode: $(VENV)/.test ## The tests of what is read from files, where Python writes no bytecode.
-	PYTHONDONTWRITEBYTECODE=1 $(bin)/python -m pytest -q -n $(JOBS) tests/kernels/test_identity.py tests/caching
+	PYTHONDONTWRITEBYTECODE=1 $(bin)/python -m pytest -q $(workers) tests/kernels/test_identity.py tests/caching
 
 interop: $(VENV)/.interop ## The tests beside jax and PyTorch, which see them; the others do not.
-	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q -n $(JOBS) tests/interop
+	PYTHONPATH=$(SITE) $(bin)/python -m pytest -q $(workers) tests/interop
 
 gpu: $(VENV)/.gpu-run ## The tests, examples and benchmarks on a GPU of this machine, if it has one.
 	$(bin)/python -m tests.on_gpu
@@ -89,10 +94,10 @@ fuzz: $(VENV)/.test ## Random programs, mutants, all cases of all tests: MINUTES
 	$(campaign) numpy --programs $(PLAIN) --grammar counters $(more)
 	$(campaign) numpy --programs $(PLAIN) --grammar dtypes $(more)
 	$(campaign) artefacts --programs $(STATIC) $(more)
-	SHARE=1 $(bin)/python -m pytest -q -n $(JOBS)
+	SHARE=1 $(bin)/python -m pytest -q $(workers)
 
 attack: $(VENV)/.test ## Hostile files, artefacts, caches, requests and long programs: STATIC=20000 SEED=0.
-	SHARE=1 $(bin)/python -m pytest -q -n $(JOBS) $(ATTACKS)
+	SHARE=1 $(bin)/python -m pytest -q $(workers) $(ATTACKS)
 	$(campaign) artefacts --programs $(STATIC) $(more)
 	$(campaign) identity --programs 500 $(more)
 

@@ -17,6 +17,9 @@ from pscdsl import Float, Int, f32
 from pscdsl._src.xla import binding
 from pscdsl._src.xla.runtime.boot import ArrayImpl
 from pscdsl._src.xla.runtime.devices import put
+from tests.support.share import due
+
+pytestmark = pytest.mark.quick_code
 
 T = TypeVar("T", bound=psc.Tree[f32])
 
@@ -218,7 +221,7 @@ def _masked(x: Any) -> Any:
 
 
 CALLS = 30
-SEEDS = 2
+SEEDS = due(2, 2)
 ARGUMENTS: dict[Callable[[], Any], Callable[[random.Random], tuple[Any, ...]]] = {
     numbers: lambda r: (array(r, r.choice(("f4", "f8"))), number(r), number(r)),
     statics: lambda r: (array(r), number(r), small(r), *r.choice(((), (True,), (False,), (1,)))),

@@ -11,13 +11,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from pscdsl._src.checker.check import deep_stack
 from tests.campaign.outcomes import Figures, Outcome
 
 
 @contextmanager
 def deep_and_quiet() -> Generator[None]:
     """Return a context with room for nested programs, and without warnings."""
+    from pscdsl._src.checker.check import deep_stack  # which processes without one do not wait for
+
     with deep_stack(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pscdsl._src.discover import verdicts
-from pscdsl._src.discover.search import MAX_STEPS, MAX_WORK, Trials
+from pscdsl._src.discover import search, verdicts
+from pscdsl._src.discover.search import MAX_STEPS, Trials
 from pscdsl._src.discover.verdicts import discover_source
+from tests.support.share import due
 
+MAX_WORK = due(search.MAX_WORK, 6)
 _TWENTY = range(20)
 SOURCES: dict[str, tuple[str, set[str]]] = {
     "an expression of 3000 terms": (
@@ -83,6 +85,7 @@ def test_there_is_an_answer_within_bounds(name: str, monkeypatch: pytest.MonkeyP
             work.append(self.work)
 
     monkeypatch.setattr(verdicts, "Trials", Counted)
+    monkeypatch.setattr(search, "MAX_WORK", MAX_WORK)
     found = discover_source("import numpy as np\n\n\n" + text, "hostile.py")
     assert {each.status for each in found.verdicts} <= statuses
     assert found.verdicts
