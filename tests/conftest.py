@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.literate import Program, differences, expectations, programs, with_snapshot
 from tests.support.quick_code import generate_quickly
-from tests.support.share import WHOLE, covering
+from tests.support.share import WHOLE, among, covering
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 
@@ -52,7 +52,10 @@ def _quick_code(  # pyright: ignore[reportUnusedFunction]
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Code that is generated quickly, where a test is not about code."""
-    if request.node.get_closest_marker("quick_code") is not None:
+    mark = request.node.get_closest_marker("quick_code")
+    if mark is not None and not (
+        "but" in mark.kwargs and among(request.node.nodeid, mark.kwargs["but"])
+    ):
         generate_quickly(monkeypatch)
 
 

@@ -15,7 +15,7 @@ import pytest
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.checker.selection import all_kinds
 from pscdsl.typing.diagnostics import Diagnostic, Severity
-from tests.checker.test_fixes import fixed, text_of
+from tests.checker.test_fixes import fixed_example, text_of
 from tests.typing.test_codes import example
 
 KINDS = [kind for kind in all_kinds() if example(kind)]
@@ -86,9 +86,10 @@ def errors(program: str) -> list[str]:
     return [each.code for each in found if each.severity is not Severity.NOTE]
 
 
-def is_mended(program: str, kind: type[Diagnostic]) -> bool:
+def is_mended(kind: type[Diagnostic]) -> bool:
     """Whether a program is right that comes of the kind's example by its help, or by a fix."""
-    outcome = fixed(program)
+    program = example(kind)
+    outcome = fixed_example(kind)
     if outcome.contents:
         return not errors(text_of(outcome, program))
     found = check_source(program, "program.py").diagnostics
@@ -97,4 +98,4 @@ def is_mended(program: str, kind: type[Diagnostic]) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
 def test_the_help_mends_the_example(kind: type[Diagnostic]) -> None:
-    assert is_mended(example(kind), kind) == (kind.code not in NOT_MECHANICAL)
+    assert is_mended(kind) == (kind.code not in NOT_MECHANICAL)

@@ -16,6 +16,8 @@ import pytest
 import pscdsl as psc
 from pscdsl import f32
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 X = np.arange(3, dtype=np.float32)
 WEIGHTS = np.array([1, 2, 3], np.float32)
 

@@ -22,6 +22,8 @@ from pscdsl._src.xla.runtime.devices import is_result
 from pscdsl.typing.python_containers import is_tuple
 from tests.support.hidden_writes import rebound
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 X = np.linspace(-1, 2, 6, dtype=np.float32)
 Y = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
 N = np.array([2, 0, 1], np.int32)

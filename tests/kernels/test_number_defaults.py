@@ -24,6 +24,8 @@ from pscdsl._src.xla.dispatch import fast_path_works
 from pscdsl._src.xla.runtime.devices import put, to_numpy
 from tests.calls.test_direct_calls import frames
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 X = np.arange(1, 4, dtype=np.float32)
 TENTH = np.float32(0.1)
 """The functions that a call runs which Python has looked at before."""

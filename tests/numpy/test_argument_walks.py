@@ -20,6 +20,8 @@ from pscdsl._src.language.meanings import MEANINGS, Meaning
 from tests.frontend.test_static_walks import KINDS, Elaboration
 from tests.support.share import some
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 register_all()
 
 MEANT = {

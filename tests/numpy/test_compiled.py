@@ -16,7 +16,7 @@ from tests.numpy import test_elementwise as elementwise
 from tests.numpy import test_manipulation as manipulation
 from tests.support.numpy_harness import build, mapped
 
-pytestmark = pytest.mark.jaxlib
+pytestmark = [pytest.mark.jaxlib, pytest.mark.quick_code(but=4)]
 
 Call: TypeAlias = tuple[str, tuple[Any, ...], dict[str, Any]]
 TOLERANCE = {2: 4e-3, 4: 5e-6, 8: 1e-12, 16: 1e-12}

@@ -21,7 +21,7 @@ from pscdsl.typing.dtypes import F32
 from tests.support.numpy_differential import agree, check, meaning, normal, refused
 from tests.support.numpy_harness import build, run, run_compiled
 
-pytestmark = pytest.mark.jaxlib
+pytestmark = [pytest.mark.jaxlib, pytest.mark.quick_code(but=4)]
 
 PADDINGS: list[Any] = ["same", "valid", ((2, 1),)]
 

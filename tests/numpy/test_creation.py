@@ -37,6 +37,8 @@ from pscdsl.typing.dims import name
 from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, U8, DType
 from tests.support.numpy_harness import S, Static, build, run, run_compiled, run_symbolic
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 ANCHOR = np.zeros((), np.float64)
 """An argument, so that there is something to name sizes by."""
 

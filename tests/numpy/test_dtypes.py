@@ -30,6 +30,8 @@ from pscdsl.typing.diagnostics import Failure
 from tests.support.numpy_differential import at_least, check, meaning, refused, theirs
 from tests.support.numpy_harness import run, run_symbolic
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 CODES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
 BESIDE = ("?", "i1", "u1", "i4", "u4", "i8", "u8", "f4", "f8", "c8")
 

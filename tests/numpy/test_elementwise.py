@@ -27,6 +27,8 @@ from pscdsl.typing.codes.shapes import DataDependentShape, ShapesDoNotBroadcast
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from tests.support.numpy_harness import run, run_compiled, run_symbolic
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=40, deadline=None)
 NAN, INF = np.nan, np.inf
 FLOATS = (NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.5, 3.5, 0.1, 7.0, -30.0, 1e-3)

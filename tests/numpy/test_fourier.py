@@ -21,6 +21,8 @@ from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import agree, at_least, check, normal, refused
 from tests.support.numpy_harness import S, build, run
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 NORMS = (None, "backward", "ortho", "forward")
 COMPLEX = ("fft", "ifft", "irfft", "hfft")
 REAL = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")

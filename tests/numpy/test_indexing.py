@@ -42,6 +42,8 @@ from tests.support.numpy_harness import (
     run_symbolic,
 )
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=150, deadline=None)
 X = np.arange(60.0, dtype=np.float32).reshape(3, 4, 5)
 

@@ -23,7 +23,7 @@ from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import agree, at_least, check, normal, refused, theirs
 from tests.support.numpy_harness import build, run, run_compiled
 
-pytestmark = pytest.mark.jaxlib
+pytestmark = [pytest.mark.jaxlib, pytest.mark.quick_code(but=4)]
 
 REAL = ("f8", "c16")
 DTYPES = ("f4", "f8", "c8", "c16")

@@ -23,6 +23,8 @@ from pscdsl.typing.dims import name as size_name
 from tests.support.numpy_differential import NAN, agree, at_least, check, normal, refused, theirs
 from tests.support.numpy_harness import build, run, run_compiled
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=40, deadline=None)
 
 PRODUCTS = [

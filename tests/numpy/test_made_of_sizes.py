@@ -14,6 +14,8 @@ import pscdsl as psc
 from tests.frontend.test_scopes_agree import load
 from tests.support.share import some
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 EXPRESSIONS = (
     "x * n",
     "x + n**4",

@@ -45,6 +45,8 @@ from tests.support.numpy_harness import (
     run_symbolic,
 )
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=60, deadline=None)
 
 

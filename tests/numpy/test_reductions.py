@@ -38,6 +38,8 @@ from tests.support.numpy_differential import (
 from tests.support.numpy_harness import build, run, run_compiled, run_symbolic
 from tests.support.share import some
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=30, deadline=None)
 PLAIN = ("sum", "prod", "max", "min", "mean", "var", "std", "ptp", "all", "any", "count_nonzero")
 SKIPPING = ("nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd")

@@ -26,6 +26,8 @@ from pscdsl.typing.diagnostics import Failure
 from tests.support.numpy_differential import agree, normal
 from tests.support.numpy_harness import run, run_compiled
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 Project()  # declares the meanings
 
 NAMES = [

@@ -33,6 +33,8 @@ from tests.support.numpy_differential import (
 )
 from tests.support.numpy_harness import Static, build, run, run_compiled, run_symbolic
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=30, deadline=None)
 
 

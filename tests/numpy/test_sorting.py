@@ -33,6 +33,8 @@ from tests.support.numpy_differential import (
 from tests.support.numpy_harness import S, build, run, run_compiled, run_symbolic
 from tests.support.share import some
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=30, deadline=None)
 MESSY = np.array([3.0, NAN, -1.0, INF, 0.0, -0.0, -INF, 3.0, NAN, 2.0])
 

@@ -37,6 +37,8 @@ from tests.support.numpy_differential import (
 )
 from tests.support.numpy_harness import S, Static, build, run, run_compiled, run_symbolic
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 FEW = settings(max_examples=30, deadline=None)
 FRACTIONS: list[Any] = [0.0, 0.1, 0.5, 0.7, 1.0, [0.0, 0.3, 1.0], [[0.1, 0.2], [0.3, 0.9]]]
 

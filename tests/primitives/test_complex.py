@@ -20,6 +20,8 @@ from tests.support.kernels_of import kernels_of
 from tests.support.numpy_differential import agree, check, normal, refused
 from tests.support.numpy_harness import run
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import bool_, c128, f64, i32\n"
 Z, W, X = normal(4, dtype="c16"), normal(3, 4, dtype="c16"), normal(4)
 GIVEN: dict[str, tuple[str, Any]] = {

@@ -16,7 +16,7 @@ import pytest
 
 from pscdsl._src.primitives.elementwise import TABLE
 from pscdsl._src.primitives.special import SPECIAL
-from tests.support.share import WHOLE
+from tests.support.share import WHOLE, some
 
 mp: Any = importlib.import_module("mpmath").mp
 Slope: TypeAlias = Callable[[Any], Any]
@@ -259,7 +259,7 @@ def test_gradients_are_exact_to_some_roundings(
     )
     slopes = ", ".join(f"psc.vmap(psc.grad(k{place}))(x)" for place in range(len(rows)))
     body += f'@psc.kernel\ndef every(x: {name}["n"]):\n    return ({slopes})\n'
-    points = _points(dtype)
+    points = some(_points(dtype), 2, name)
     path = tmp_path / f"gradients_{name}.py"
     path.write_text(HEAD + body, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)

@@ -39,7 +39,7 @@ from tests import support
 from tests.support.law_rows import NDArray, Row, finfo
 from tests.support.numpy_harness import Built, build
 from tests.support.quick_code import QUICK
-from tests.support.share import WHOLE, some
+from tests.support.share import WHOLE, among, some
 
 pytestmark = pytest.mark.jaxlib
 
@@ -306,13 +306,14 @@ def _compiled(
 def _options(row: Row) -> Mapping[str, Any]:
     """Return the options of XLA for a row.
 
-    Code is as users get it where numbers are computed, of one dtype of each kind or, with
-    `SHARE=1`, of all; quick code moves and combines them.  The differential tests run all of these
-    as they run elsewhere, and `test_special` its functions.
+    Code is as users get it where numbers are computed, by one of three primitives in one dtype of
+    each kind or, with `SHARE=1`, by all in all; quick code moves and combines them.  The
+    differential tests run all of these as they run elsewhere, and `test_special` its functions.
     """
     computes = isinstance(row.primitive, Elementwise) and row.primitive not in SPECIAL
     dtypes = {each.dtype for each in row.operands}
-    return {} if computes and (WHOLE or dtypes <= {F32, I32, C64, BOOL}) else QUICK
+    chosen = among(row.primitive.name, 3) and (WHOLE or dtypes <= {F32, I32, C64, BOOL})
+    return {} if computes and chosen else QUICK
 
 
 def _stored_shape(type_: ArrayType) -> tuple[Size, ...]:

@@ -18,6 +18,8 @@ from pscdsl.typing.diagnostics import Failure
 from tests.support.function_values import mp
 from tests.support.numpy_harness import run, run_compiled
 
+pytestmark = pytest.mark.quick_code(but=4)
+
 X = np.array([1e-300, 1e-8, 0.02, 0.7, 1.99, 2.0, 2.01, 5.5, 11.0, 24.9, 25.1, 70.0, 650.0])
 ORDERS = {
     "jv": (0, 1, 2, 7, 30, 80, -3),

@@ -29,7 +29,7 @@ from tests.support.numpy_differential import meaning, refused
 from tests.support.numpy_harness import build, run
 from tests.support.special_values import SPECIAL_VALUES
 
-pytestmark = pytest.mark.jaxlib
+pytestmark = [pytest.mark.jaxlib, pytest.mark.quick_code(but=4)]
 
 INF, NAN = np.inf, np.nan
 RNG = np.random.default_rng(0)

@@ -4,8 +4,10 @@ XLA takes most of the time of the tests, and most of that goes into code that is
 test asks whether a program *means* what it should (a derivative, an algorithm of the library), code
 by XLA's plain emitters, which LLVM does not optimise, does as well, for a fifth of the time.
 
-Code as users get it is in the tests of NumPy's functions, forms, special functions, random
-programs and rounding, the documents, the examples, and whatever is not marked.
+Code as users get it is in the tests of forms, special functions, random programs and rounding, the
+documents, the examples, and whatever is not marked.  `quick_code(but=4)` leaves it in one of four
+tests, by the digest of its name, and with `SHARE=1` in all: so are
+the tests of NumPy's functions.
 """
 
 from __future__ import annotations

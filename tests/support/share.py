@@ -3,12 +3,14 @@
 `make test` has minutes, so a law over pairs, products or random programs tries one of so many, the
 same in each run: `some` cases of a table, as many as are `due`, and of a test that is marked
 `sampled` those combinations of its parameters that are `covering`.  `make fuzz` sets `SHARE=1`.
+What is too long to be tried in any other way is tried for names that are `among` one of so many.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -24,6 +26,11 @@ def some(cases: Iterable[T], one_in: int, seed: object = 0) -> list[T]:
         return every
     places = random.Random(repr(seed)).sample(range(len(every)), -(-len(every) // one_in))
     return [every[place] for place in sorted(places)]
+
+
+def among(name: str, one_in: int) -> bool:
+    """Return whether a name is one of every `one_in` names, by its digest; True if `WHOLE`."""
+    return WHOLE or zlib.crc32(name.encode()) % one_in == 0
 
 
 def due(count: int, one_in: int) -> int:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from pscdsl._src.xla.specialisation import Specialisation
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import F32, F64, I32
 from tests.support.numpy_harness import build
+from tests.support.share import some
 
 SHORT, BOTH = {module_options.VECTOR_WIDTH: str(module_options.BITS)}, (np.float32, np.float64)
 
@@ -172,7 +174,8 @@ def operands(code: str, count: int, low: bool) -> tuple[Any, ...]:
     return tuple([(each * (1 if low else 4)).astype(code) for each in draw])
 
 
-def functions(code: str) -> list[tuple[Any, int]]:
+@cache
+def functions(code: str) -> Sequence[tuple[Any, int]]:
     """The functions that take a dtype and consist of validated operations, and their operands."""
     found: list[tuple[Any, int]] = []
     more = [(Convert(each), 1) for each in (F32, F64, I32)]
@@ -220,7 +223,7 @@ def assert_same(
 
 @pytest.mark.parametrize("code", CODES)
 def test_elementwise_operations_have_the_same_results(code: str) -> None:
-    allowed = functions(code)
+    allowed = some(functions(code), 3, code)
     if code[0] == "f":
         allowed.append((Clamp(), 3))
     module = all_together(allowed, code)
