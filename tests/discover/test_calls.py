@@ -17,6 +17,8 @@ from pscdsl._src.discover import verdicts
 from pscdsl._src.discover.verdicts import FunctionVerdict, discover_source
 from pscdsl._src.frontend.modules.files import files_below
 
+pytestmark = pytest.mark.quick_code
+
 HEAD = "import numpy as np\n\n\n"
 RELAX = """
 def relax(p, target):

@@ -27,6 +27,8 @@ from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import Choice
 from tests.support.discovered import Expected, expected, module, pasted, told, verdicts
 
+pytestmark = pytest.mark.quick_code
+
 ACCEPTED, REFUSED = module("accepted"), module("refused")
 CASES = [*expected(ACCEPTED), *expected(REFUSED)]
 PSC = [each.name for each in CASES if each.verdict == "PSC"]

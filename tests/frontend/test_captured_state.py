@@ -271,7 +271,7 @@ def test_what_is_outside_of_the_project_writes(write: str, found: str, tmp_path:
     setting = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(tmp_path / "lib"), *sys.path]),
-        "PSCDSL_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+        "PSCDSL_CACHE": str(tmp_path / "cache"),
     }
     for _ in range(2):  # the second time, kernels may be found on disk
         done = subprocess.run(
@@ -335,7 +335,7 @@ def test_what_classes_functions_and_arrays_hold_is_compared_cold_and_warm(tmp_pa
     setting = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(tmp_path / "lib"), *sys.path]),
-        "PSCDSL_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+        "PSCDSL_CACHE": str(tmp_path / "cache"),
     }
     for _ in range(2):
         done = subprocess.run(

@@ -463,7 +463,7 @@ def test_processes_that_find_programs_on_disk(tmp_path: Path) -> None:
     def run(checks: str, *args: str) -> list[str]:
         environment = {
             **os.environ,
-            "PSCDSL_CACHE_DIR": str(tmp_path / "cache"),
+            "PSCDSL_CACHE": str(tmp_path / "cache"),
             "PSCDSL_CHECKS": checks,
         }
         done = subprocess.run(
