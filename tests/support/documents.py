@@ -4,7 +4,8 @@
   findings, any other has none.
 * A `pycon` block is a session beside these files, a `console` block a command line beside them;
   one that sets a variable runs in a process of its own, and its last line is an error's.
-  In an expected output, `…` stands for anything.
+  In an expected output, `…` stands for anything.  Examples that `test_examples` runs with smaller
+  numbers are run whole with `SHARE=1`, or when outputs are updated.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import pytest
 from pscdsl._src.checker.check import check_source
 from pscdsl._src.cli import main
 from pscdsl.typing.diagnostics import Severity
+from tests.support.share import WHOLE
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -50,10 +52,18 @@ def blocks(document: str) -> Iterator[Block]:
         yield Block(found[1], found[2], found.start(2), found.end(2))
 
 
+def run_smaller(block: Block) -> bool:
+    """Return whether a block runs an example that another test runs with smaller numbers."""
+    tests = (ROOT / "tests" / "project" / "test_examples.py").read_text(encoding="utf-8")
+    found = re.findall(r"^\$ python examples/(\w+)\.py", block.text, re.MULTILINE)
+    return any(f'example("{name}")' in tests for name in found)
+
+
 class Session:
     """What the blocks of one document share: a folder, which is the current one, and names."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool = WHOLE) -> None:
+        self.whole = whole
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.count = 0
 
@@ -64,7 +74,7 @@ class Session:
             return block.text
         if block.language == "pycon":
             return "".join(self.entry(lines) for lines in entries(block.text))
-        if block.language == "console":
+        if block.language == "console" and (self.whole or not run_smaller(block)):
             return "".join(self.command(line) for line in block.text.splitlines())
         return block.text
 
@@ -153,7 +163,7 @@ def compare(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, update_go
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     document = path.read_text(encoding="utf-8")
     before = set(sys.modules)
-    session, updated, position = Session(), "", 0
+    session, updated, position = Session(update_golden or WHOLE), "", 0
     problems: list[str] = []
     for block in blocks(document):
         printed = session.printed(block)
