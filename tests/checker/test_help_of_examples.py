@@ -89,7 +89,7 @@ def errors(program: str) -> list[str]:
 def is_mended(kind: type[Diagnostic]) -> bool:
     """Whether a program is right that comes of the kind's example by its help, or by a fix."""
     program = example(kind)
-    outcome = fixed_example(kind)
+    outcome = fixed_example(program)
     if outcome.contents:
         return not errors(text_of(outcome, program))
     found = check_source(program, "program.py").diagnostics

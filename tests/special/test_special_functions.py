@@ -117,6 +117,7 @@ SciPy's tails of the normal distribution are off by a thousand units in the last
 function beside poles by a hundred."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ONE)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_functions_of_one_number(name: str, dtype: Any) -> None:
@@ -148,6 +149,7 @@ TWO: dict[str, tuple[tuple[NDArray[Any], ...], float, float]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", TWO)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_functions_of_two_numbers(name: str, dtype: Any) -> None:
