@@ -247,6 +247,7 @@ def _is_close(row: Row, x: Any, exact: Any, error: Any, eps: float) -> bool:
     return bool(error <= own + 4 * abs(row.slope(beside) - exact))
 
 
+@pytest.mark.quick_code(but=2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gradients_are_exact_to_some_roundings(
     dtype: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,7 +39,7 @@ from tests import support
 from tests.support.law_rows import NDArray, Row, finfo
 from tests.support.numpy_harness import Built, build
 from tests.support.quick_code import QUICK
-from tests.support.share import WHOLE, among, some
+from tests.support.share import WHOLE, some
 
 pytestmark = pytest.mark.jaxlib
 
@@ -184,6 +184,7 @@ def _of_derived(function: Elementwise) -> Built:
     return build(program, (np.array([True, False]), *(np.full(2, x) for x in values)), {})
 
 
+@pytest.mark.quick_code(but=3)
 @pytest.mark.parametrize("function", DERIVED, ids=lambda each: each.name)
 def test_operands_that_the_compiler_derives(function: Elementwise) -> None:
     """They give what the same numbers give that come when it runs."""
@@ -306,14 +307,13 @@ def _compiled(
 def _options(row: Row) -> Mapping[str, Any]:
     """Return the options of XLA for a row.
 
-    Code is as users get it where numbers are computed, by one of three primitives in one dtype of
-    each kind or, with `SHARE=1`, by all in all; quick code moves and combines them.  The
-    differential tests run all of these as they run elsewhere, and `test_special` its functions.
+    Code is as users get it where numbers are computed, of one dtype of each kind or, with
+    `SHARE=1`, of all; quick code moves and combines them.  The differential tests run all of these
+    as they run elsewhere, and `test_special` its functions.
     """
     computes = isinstance(row.primitive, Elementwise) and row.primitive not in SPECIAL
     dtypes = {each.dtype for each in row.operands}
-    chosen = among(row.primitive.name, 3) and (WHOLE or dtypes <= {F32, I32, C64, BOOL})
-    return {} if computes and chosen else QUICK
+    return {} if computes and (WHOLE or dtypes <= {F32, I32, C64, BOOL}) else QUICK
 
 
 def _stored_shape(type_: ArrayType) -> tuple[Size, ...]:
