@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.plain_numpy.elements import ELEMENTS
 from pscdsl import f64, i64
 from tests.plain_numpy.acceptance import source
 from tests.plain_numpy.program import Program, Sizes, sizes
@@ -110,10 +111,26 @@ SIZES: Final[dict[str, str]] = {
     "eliminated": "n=200",
     "histogram": "n=100000 k=100",
     "double_buffer": "n=400 m=400 t=100",
+    "biquad": "n=100000",
+    "smoothed": "n=100000",
+    "drawdown": "n=100000",
+    "tridiagonal": "n=100000",
+    "edit_distance": "n=300 m=300",
+    "run_lengths": "n=100000",
+    "kalman": "n=100000",
+    "reflected": "n=100000",
+    "binned": "n=100000 k=100",
+    "labels": "n=200 m=200",
+    "lagged": "n=20000 k=5",
+    "warped": "n=300 m=300",
+    "sieved": "n=100000",
+    "collatz": "n=2000",
+    "levinson": "n=500",
+    "merged": "n=50000 m=50000",
 }
 """Plain NumPy takes between some microseconds and a second at these."""
 
-MEASURED: Final = {each.name: each for each in (*PROGRAMS, *OTHERS)}
+MEASURED: Final = {each.name: each for each in (*PROGRAMS, *OTHERS, *ELEMENTS)}
 
 
 def measured_at(program: Program) -> Sizes:

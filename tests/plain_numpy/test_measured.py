@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.measure import Ratio
 from benchmarks.plain_numpy.by_hand import BY_HAND
+from benchmarks.plain_numpy.elements import ELEMENTS
 from benchmarks.plain_numpy.programs import MEASURED, OTHERS, SIZES, lines_of, measured_at
 from benchmarks.plain_numpy.report import Measured, markdown, plain
 from benchmarks.plain_numpy.rivals import with_names
@@ -24,7 +25,7 @@ def test_each_program_has_sizes() -> None:
         assert measured_at(program).keys() == program.sizes[0].keys(), name
 
 
-@pytest.mark.parametrize("program", OTHERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("program", [*OTHERS, *ELEMENTS], ids=lambda each: each.name)
 def test_other_programs_are_accepted_and_equal(program: Program) -> None:
     found = outcome(program)
     assert found.equal, str(found)
