@@ -41,6 +41,7 @@ from tests.fuzz import (
     container_programs,
     counted_programs,
     dtype_programs,
+    element_programs,
     numpy_programs,
     numpy_writes,
     reference,
@@ -466,6 +467,7 @@ GRAMMARS = {
     "writes": Grammar(numpy_writes.generate),
     "containers": Grammar(container_programs.generate),
     "counters": Grammar(lambda seed, _: counted_programs.generate(seed)),
+    "elements": Grammar(lambda seed, _: element_programs.generate(seed)),
     "dtypes": Grammar(
         lambda seed, _: dtype_programs.generate(seed),
         sizes=((5, 5), (1, 1)),
