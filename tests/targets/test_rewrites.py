@@ -167,6 +167,29 @@ def added_rows(x: f32["n m"], i: i32["k"], u: f32["k m"]) -> f32["n m"]:
     return psc.update(x, i, u, combine="add")
 
 
+@psc.kernel
+def recurrences(x: f64["n"], table: f64["m"]) -> tuple[f64["n"], f64["m"]]:
+    y, table = np.zeros_like(x), table.copy()
+    for i in range(1, len(x)):
+        y[i] = 0.5 * y[i - 1] + x[i]
+        if y[i] > 0.25:
+            for j in range(i % 5):
+                table[j] += y[i]
+        else:
+            table[0] = x[i]
+    return y, table
+
+
+@psc.kernel
+def halvings(x: f64["n"], least: f64) -> f64["n"]:
+    x = x.copy()
+    i = 0
+    while i < len(x) and np.abs(x[i]) > least:
+        x[i] /= 2.0
+        i += 1
+    return x
+
+
 def indices(highest: int, *shape: int, dtype: Any = np.int32) -> Any:
     return np.random.default_rng(highest).integers(0, highest, shape).astype(dtype)
 
@@ -214,6 +237,8 @@ CASES = {
         singles(3, 50),
     ),
     "rows added twice": (added_rows, singles(9, 4), indices(9, 40), singles(40, 4)),
+    "elements": (recurrences, normal(30), normal(9)),
+    "elements until": (halvings, normal(30), np.asarray(0.1)),
     "groups": (steps, tuple([normal(16, 16, dtype=np.float32) for _ in range(12)])),
 }
 

@@ -17,7 +17,7 @@ from pscdsl._src.xla.runtime.settings import WITHOUT, without
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.primitive import H, Types
-    from pscdsl._src.ir.program import Block
+    from pscdsl._src.ir.program import Atom, Block
 
 VARIABLE: Final = WITHOUT
 """The environment variable that names the forms that are not to be used."""
@@ -31,6 +31,8 @@ class Context:
     """Whether every step of a loop computes it."""
     nested: bool
     """Whether a loop or a branch computes it: XLA leaves some operations slow there."""
+    operands: tuple[Atom, ...] = ()
+    """The operands of the equation, some of which may be known numbers."""
 
 
 RewriteRule: TypeAlias = "Callable[[Any, Types, Types, Context], Block | None]"

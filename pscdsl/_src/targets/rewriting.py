@@ -235,8 +235,9 @@ def _instead(
     types = tuple([atom.type for atom in inputs])
     if row:
         results = tuple([var.type for var in outputs])
+        known = replace(here, operands=tuple(inputs))
         for each in row:
-            program = each.rule(primitive, types, results, here)
+            program = each.rule(primitive, types, results, known)
             if program is not None:
                 return program
     return primitive.expansion(types)

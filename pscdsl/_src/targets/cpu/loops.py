@@ -538,7 +538,7 @@ class Afterwards:
 
     def program(self, old: Scan, inputs: Types) -> Block:
         """Return a block that computes the results of the old loop."""
-        scan, made = self.scan, _Equations()
+        scan, made = self.scan, Equations()
         params = [Var(type_) for type_ in inputs]
         captured, carry, arrays = old.roles(params)
         operands = [
@@ -566,16 +566,20 @@ class Afterwards:
         return Block(tuple(params), tuple(made.equations), results)
 
 
-class _Equations:
+class Equations:
     """Equations in a row."""
 
     def __init__(self) -> None:
         self.equations: list[Equation] = []
 
+    def one(self, primitive: Primitive, inputs: Sequence[Atom], type_: ArrayType) -> Var:
+        """Append one that has one output, and return that."""
+        return self.add(primitive, inputs, [type_])[0]
+
     def add(
         self, primitive: Primitive, inputs: Sequence[Atom], types: Sequence[ArrayType]
     ) -> tuple[Var, ...]:
-        """Append one; its outputs."""
+        """Append one, and return its outputs."""
         outputs = tuple([Var(type_) for type_ in types])
         self.equations.append(Equation(primitive, tuple(inputs), outputs))
         return outputs
@@ -760,7 +764,7 @@ def _stacked_type(row: ArrayType, scan: Scan) -> ArrayType:
     return row.with_shape((scan.length, *row.shape))
 
 
-def _contract(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
+def _contract(made: Equations, term: Term, factors: Sequence[Atom], scan: Scan) -> Atom:
     """Return the sum of the products of all rows."""
     dot = term.dot
     shared, summed = [
@@ -781,7 +785,7 @@ def _contract(made: _Equations, term: Term, factors: Sequence[Atom], scan: Scan)
     return made.add(whole, factors, [term.output.type])[0]
 
 
-def _apply_moves(made: _Equations, term: Term, total: Atom) -> Atom:
+def _apply_moves(made: Equations, term: Term, total: Atom) -> Atom:
     """Apply the moves of a term to the sum of its products."""
     for each in term.moves:
         inputs = [x if isinstance(x, Literal) else total for x in each.inputs]

@@ -30,6 +30,7 @@ from pscdsl._src.targets.cpu.reductions import (
     place_by_blocks,
     prefix_loop,
 )
+from pscdsl._src.targets.cpu.scalar_loops import CountedLoop, scalar_scan, scalar_while
 from pscdsl._src.targets.cpu.sorting import by_digits, by_network, top_of_blocks
 from pscdsl._src.targets.rewriting import Apart, ReadOften, Target, call_apart
 
@@ -49,8 +50,10 @@ CPU: Final = Target(
             sums_afterwards,
             loops.symmetric_in_scan,
             loops.turned_before_scan,
+            scalar_scan,
         ),
-        While: (loops.symmetric_in_while, loops.turned_before_while),
+        While: (loops.symmetric_in_while, loops.turned_before_while, scalar_while),
+        CountedLoop: (scalar_while,),
         Cholesky: (linalg.cholesky_in_lanes, linalg.written_out_cholesky),
         TriangularSolve: (
             linalg.written_out_solve,
