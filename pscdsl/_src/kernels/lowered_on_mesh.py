@@ -40,7 +40,11 @@ class LoweredOnMesh:
         """The bytes that a device gets from others in a call, by mesh axes."""
         made = self.device_program
         counted = function_sent(made.placed.function)
-        return {axes: evaluate(size, made.sizes) for axes, size in counted.items()}
+        return {
+            axes: evaluate(size, made.sizes)
+            for axes, size in counted.items()
+            if any(self.axes[axis] > 1 for axis in axes.split("@"))
+        }
 
     def __repr__(self) -> str:
         mesh = ", ".join([f"{name}={size}" for name, size in self.axes.items()])

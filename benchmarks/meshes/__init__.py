@@ -1,0 +1,1 @@
+"""What training on many devices sends and computes, predicted and counted."""
