@@ -68,7 +68,7 @@ def tables() -> Iterator[str]:
             if total == "strong" or count > 1
         ],
     )
-    yield "A step of a transformer block (512 features, 8 heads, 128 places), data x model parallel:"
+    yield "A step of a transformer block (512 features, 8 heads, 128 places), in both ways:"
     yield from table(
         ("data x model", "sequences", "GFLOP on each", "all, of one device's", "sent to each"),
         [

@@ -38,9 +38,8 @@ def cases() -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
     digits = RANDOM.integers(0, 10, n).astype(np.int32)
     images = array(n, 16, 16)
     small = {"n": n, "t": 8, "d": 32, "h": 4, "k": 8, "f": 64}
-    weights = Weights(
-        *[array(4, 32, 8) for _ in range(3)], array(4, 8, 32), array(32, 64), array(64, 32)
-    )
+    query, key, value = [array(4, 32, 8) for _ in range(3)]
+    weights = Weights(query, key, value, array(4, 8, 32), array(32, 64), array(64, 32))
     sequences = array(n, 8, 32), array(n, 8, 32)
     sizes = {"n": n, "c": c, "h": 16, "w": 16, "Float": "f32"}
     return [

@@ -213,7 +213,8 @@ def test_predicted_bytes_are_those_of_the_compiled_program() -> None:
         + """
 pairs = {}
 for name, sizes in (("step", dict(n=32, d=6, h=16, k=4)), ("moved", dict(n=16, d=8))):
-    for axes in ({"data": 4}, {"data": 2, "model": 2}, {"data": 2, "model": 4}, {"data": 4, "model": 1}):
+    for data, model in ((4, 2), (2, 2), (2, 4), (4, 1)):
+        axes = {"data": data, "model": model}
         placed = cases[name][0].lower(**sizes).on_mesh(**axes)
         received = placed.compile().collectives.values()
         pairs[f"{name} on {axes}"] = sum(placed.sent.values()), sum(n for _, n in received)

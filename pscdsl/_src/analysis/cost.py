@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
+from typing import TypeAlias
 
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
-from pscdsl._src.primitives.collectives import SENDING
+from pscdsl._src.primitives.collectives import SENDING, Collective
 from pscdsl._src.primitives.control import Call, Control, function_cost
 from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
 from pscdsl._src.primitives.matrices import Diagonal
@@ -93,37 +94,53 @@ def _bytes_moved(equation: Equation) -> Size:
 # receives `2*(R-1)/R` times as many for a sum, `(R-1)/R` times for an array that is put together.
 
 
+Sent: TypeAlias = Mapping[tuple[str, type[Collective]], Size]
+"""Bytes by the axes of the mesh, `data@model`, and the collective."""
+
+
 @lru_cache(maxsize=256)
+def function_received(function: Function) -> Sent:
+    """Return the bytes that one run of a function gets from other devices, by collectives."""
+    return _received(function.body)
+
+
 def function_sent(function: Function) -> Mapping[str, Size]:
     """Return the bytes that one run of a function gets from other devices, by mesh axes."""
-    return _block_sent(function.body)
+    return _by_axes(function_received(function))
 
 
-def _block_sent(block: Block) -> Mapping[str, Size]:
-    total: dict[str, Size] = {}
+def _received(block: Block) -> Sent:
+    total: dict[tuple[str, type[Collective]], Size] = {}
     for equation in block.equations:
-        for axes, size in _sent(equation).items():
-            total[axes] = total.get(axes, 0) + size
+        for key, size in _of_equation(equation).items():
+            total[key] = total.get(key, 0) + size
     return total
 
 
-def _sent(equation: Equation) -> Mapping[str, Size]:
+def _of_equation(equation: Equation) -> Sent:
     primitive = equation.primitive
     if isinstance(primitive, SENDING):
-        return {"@".join(primitive.over): bytes_of(equation.outputs[0].type)}
+        return {("@".join(primitive.over), type(primitive)): bytes_of(equation.outputs[0].type)}
     if isinstance(primitive, Call):
         env = dict(primitive.sizes)
-        inner = function_sent(primitive.function)
-        return {axes: substitute(size, env) for axes, size in inner.items()}
+        inner = function_received(primitive.function)
+        return {key: substitute(size, env) for key, size in inner.items()}
     if isinstance(primitive, Control):
         layout = primitive.layout
-        inside = dict.fromkeys(axes for region in layout.run for axes in _block_sent(region.block))
-        return {axes: layout.total(partial(_sent_along, axes)) for axes in inside}
+        inside = dict.fromkeys(key for region in layout.run for key in _received(region.block))
+        return {key: layout.total(partial(_received_by, key)) for key in inside}
     return {}
 
 
-def _sent_along(axes: str, block: Block) -> Size:
-    return _block_sent(block).get(axes, 0)
+def _received_by(key: tuple[str, type[Collective]], block: Block) -> Size:
+    return _received(block).get(key, 0)
+
+
+def _by_axes(received: Sent) -> Mapping[str, Size]:
+    total: dict[str, Size] = {}
+    for (axes, _), size in received.items():
+        total[axes] = total.get(axes, 0) + size
+    return total
 
 
 def sent_axis(measure: str) -> str | None:
@@ -133,7 +150,7 @@ def sent_axis(measure: str) -> str | None:
 
 def sent_along(axis: str, equation: Equation) -> Size:
     """Return the bytes that one equation gets from other devices along an axis of the mesh."""
-    return _total_along(axis, _sent(equation).items())
+    return _total_along(axis, _by_axes(_of_equation(equation)).items())
 
 
 def _total_along(axis: str, sent: Iterable[tuple[str, Size]]) -> Size:

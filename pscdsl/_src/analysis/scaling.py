@@ -12,17 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log
+from math import log, prod
 from typing import Final
 
-from pscdsl._src.analysis.cost import bytes_of
-from pscdsl._src.ir.program import Atom, Block, Equation
-from pscdsl._src.primitives.collectives import (
-    SENDING,
-    AllReduce,
-    Collective,
-    ReduceScatter,
-)
+from pscdsl._src.analysis.cost import function_received
+from pscdsl._src.ir.program import Atom, Block, Function
+from pscdsl._src.primitives.collectives import SENDING, AllReduce, ReduceScatter
 from pscdsl._src.primitives.control import Call, Control, function_cost
 from pscdsl._src.transforms.partition import Partitioned
 from pscdsl.typing.dims import Size, evaluate, names
@@ -81,8 +76,9 @@ def predicted(
     """Return the time of a call on a mesh, with arrays of these sizes; a Failure if none fit."""
     sizes = placed.sizes(whole, mesh)
     flops = evaluate(function_cost(placed.function), sizes)
-    body = placed.function.body
-    sending = _volume(body, sizes) / machine.link + _steps(body, sizes) * machine.latency
+    function = placed.function
+    steps = _steps(function.body, sizes)
+    sending = _volume(function, sizes) / machine.link + steps * machine.latency
     return Prediction(flops / machine.flops, sending)
 
 
@@ -131,29 +127,18 @@ def weak_scaling(
     return Scaling(axis, times)
 
 
-def _volume(block: Block, sizes: Mapping[str, int]) -> float:
-    """Return the bytes that a device sends in one run of a block."""
-
-    def of(equation: Equation) -> float:
-        primitive = equation.primitive
-        assert isinstance(primitive, Collective)
-        count = evaluate(primitive.count, sizes)
-        size = evaluate(bytes_of(equation.outputs[0].type), sizes)
-        if isinstance(primitive, AllReduce):
-            return 2 * (count - 1) * size / count
-        if isinstance(primitive, ReduceScatter):  # whose result is a piece
-            return (count - 1) * size
-        return (count - 1) * size / count
-
+def _volume(function: Function, sizes: Mapping[str, int]) -> float:
+    """Return the bytes that a device sends in one run of a function."""
     total = 0.0
-    for equation in block.equations:
-        primitive = equation.primitive
-        if isinstance(primitive, SENDING):
-            total += of(equation)
-        elif isinstance(primitive, Call):
-            total += _volume(primitive.function.body, _inner(primitive, sizes))
-        elif isinstance(primitive, Control):
-            total += evaluate(primitive.layout.total(lambda b: round(_volume(b, sizes))), sizes)
+    for (axes, kind), received in function_received(function).items():
+        count = prod([sizes[axis] for axis in axes.split("@")])
+        size = evaluate(received, sizes)
+        if issubclass(kind, AllReduce):
+            total += 2 * (count - 1) * size / count
+        elif issubclass(kind, ReduceScatter):  # whose result is a piece
+            total += (count - 1) * size
+        else:
+            total += (count - 1) * size / count
     return total
 
 

@@ -134,15 +134,10 @@ class Kernel(Called[P, R]):
     @property
     def definition(self) -> Definition:
         """The front end's definition of this kernel."""
-        return self._current.definition
+        return self.reading.definition
 
     @property
     def reading(self) -> Reading:
-        """The kernel as it is read now."""
-        return self._current
-
-    @property
-    def _current(self) -> Reading:
         """The reading of the kernel, repeated if the kernel has to be read again."""
         reread()
         return self._reading
@@ -154,7 +149,7 @@ class Kernel(Called[P, R]):
 
         heir = None if self._heir is None else self._heir()
         if heir is not None and self._made_of is not None:
-            return self._made_of._current.inherited(self, heir)
+            return self._made_of.reading.inherited(self, heir)
         return Reading(self, self._function, self._own_options, self._definition)
 
     def begin_reading(self, trace: Trace) -> Trace:
@@ -241,7 +236,7 @@ class Kernel(Called[P, R]):
             >>> print(norm.signature)
             norm(x: f32[n]) -> f32
         """
-        return self._current.signature
+        return self.reading.signature
 
     @property
     def device(self) -> Device:
@@ -277,7 +272,7 @@ class Kernel(Called[P, R]):
             >>> norm.with_options(fast_math=True)(np.array([3, 4], np.float32))
             pscdsl.Array(5., dtype=float32)
         """
-        current = self._current
+        current = self.reading
         made = self._variant()
         made._donate = self._donate if donate is None else donate
         made._budget = self._budget if budget is None else budget
@@ -295,7 +290,7 @@ class Kernel(Called[P, R]):
         self, choice: Choice, donate: Donate | None = None, constants: Sequence[str] = ()
     ) -> tuple[int, ...]:
         """Return the arrays, by their place in the program, that give their memory to results."""
-        return self._current.donated(choice, donate, constants)
+        return self.reading.donated(choice, donate, constants)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -393,7 +388,7 @@ class Kernel(Called[P, R]):
             >>> [(found.code, found.message()) for found in entropy.check()]
             [('PSC708', '`log(1 + x)` loses the digits of a small `x`')]
         """
-        return self._current.check()
+        return self.reading.check()
 
     @public
     def ir(self, **choices: Any) -> Function:
@@ -413,7 +408,7 @@ class Kernel(Called[P, R]):
               c: f32 = sqrt b
               -> c
         """
-        return self._current.instance(self._current.chosen(choices))
+        return self.reading.instance(self.reading.chosen(choices))
 
     def optimised(
         self,
@@ -426,7 +421,7 @@ class Kernel(Called[P, R]):
         The parameters that are `constants` are not taken: their numbers are their defaults. It has
         the effects that are switched on, or those of some kinds.
         """
-        return self._current.optimised(choice, constants, effects)
+        return self.reading.optimised(choice, constants, effects)
 
     @public
     def lower(self, *, donate: Donate | None = None, **sizes: Any) -> Lowered:
@@ -453,7 +448,7 @@ class Kernel(Called[P, R]):
         """
         open_parts = self.signature.open_parts()
         choices = {key: value for key, value in sizes.items() if key in open_parts}
-        choice = self._current.chosen(choices)
+        choice = self.reading.chosen(choices)
         program = self.optimised(choice)
         given = {key: value for key, value in sizes.items() if key not in open_parts}
         if given.keys() != set(program.dims):
@@ -475,7 +470,7 @@ class Kernel(Called[P, R]):
         It has the effects that are switched on, or those of some kinds.
         """
         self.require_pure("compiled ahead or exported")
-        return self._current.specialisation(choice, sizes, constants, donate, effects)
+        return self.reading.specialisation(choice, sizes, constants, donate, effects)
 
     def specialisation_for(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], constants: tuple[str, ...] = ()
@@ -676,7 +671,7 @@ class Kernel(Called[P, R]):
         from pscdsl._src.kernels.interpretation import interpret  # of few kernels
 
         self.require_pure("interpreted")
-        instance = self._current.instance
+        instance = self.reading.instance
         result: R = interpret(self, instance, (args, kwargs), watcher, breakpoints)
         return result
 
@@ -722,7 +717,7 @@ class Kernel(Called[P, R]):
             alone = self.dispatcher_for(self._specialise, convention.donated, convention.constants)
 
             def make(choice: Choice, sizes: Mapping[str, int], mesh: Mesh) -> Any:
-                made = compiled(self._current, choice, sizes, mesh)
+                made = compiled(self.reading, choice, sizes, mesh)
                 self._watch_captures()
                 return made
 
@@ -831,25 +826,25 @@ class Kernel(Called[P, R]):
     @functools.cached_property
     def _python_signature(self) -> PythonSignature:
         if self._function is None:
-            return self._current.python_signature
+            return self.reading.python_signature
         if sys.version_info >= (3, 14):  # annotations may name unbound names
             return inspect.signature(self._function, annotation_format=Format.STRING)
         return inspect.signature(self._function)
 
     def record_class(self, cls: type[Any], spec: Spec | None) -> boundary.InstanceClass | None:
         """Return the front end's description of an argument's class; None if it is unknown."""
-        return self._current.record_class(cls)
+        return self.reading.record_class(cls)
 
     @property
     def number_defaults(self) -> Mapping[str, Any]:
         """The parameters with a number for their default, which programs take as an array."""
-        return self._current.number_defaults
+        return self.reading.number_defaults
 
     def _constants(self) -> Sequence[str]:
         return tuple(self.number_defaults)
 
     def _donated_names(self) -> Sequence[str]:
-        return self._current.donated_names()
+        return self.reading.donated_names()
 
     def _specialise(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundExecutable:
         """Find or make the program for arguments of a kind."""
