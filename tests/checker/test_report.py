@@ -279,6 +279,7 @@ def test_json_holds_the_facts() -> None:
             "vouched": [],
             "of_jax": 0,
             "unseen": 0,
+            "unseen_by_cause": {},
             "captured": [],
         },
     }

@@ -582,10 +582,23 @@ def test_calls_with_keys_that_are_not_followed_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "unknown.py"
-    path.write_text("import jax\n\n\ndef f(m):\n    return m.init(jax.random.key(0))\n")
+    path.write_text(
+        "import jax\nfrom other import g\n\n\ndef f(m):\n    key, sub = jax.random.split(m.key)\n"
+        "    return m.init(key), g(sub)\n"
+    )
     assert main(["check", "--strict", str(path)]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.endswith("checked for keys and purity, 1 call with keys not followed")
+    counted, causes = capsys.readouterr().out.splitlines()[-2:]
+    assert counted == "1 function that uses jax was checked for keys and purity"
+    assert causes == (
+        "2 calls with keys not followed (`--show-unknown`): 1 of functions of other libraries, "
+        "1 of methods of objects of unknown classes"
+    )
+    assert main(["check", "--strict", "--show-unknown", str(path)]) == 0
+    rows = [row.partition("unknown.py:")[2] for row in capsys.readouterr().out.splitlines()[:2]]
+    assert rows == [
+        "7:12: `m.init` is not followed: methods of objects of unknown classes",
+        "7:25: `g` is not followed: functions of other libraries",
+    ]
 
 
 def test_a_kernel_that_was_not_checked_fails_a_strict_check_from_the_cache(tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def check_module(
         diagnostics = with_fixes(
             diagnostics, {each.source.path: each.source for each in modules}.get
         )
-    of_jax = check_jax(module.source, module.project.files.dialect)
+    of_jax = check_jax(module)
     diagnostics.extend(of_jax.diagnostics)
     annotated: tuple[JaxFunction, ...] = ()
     if module.is_jax:
@@ -247,7 +247,7 @@ def check_module(
             node not in checked and module.source.span(node) not in entered
             for node in of_jax.functions
         ),
-        unseen=of_jax.unseen,
+        unknown_calls=of_jax.unknown,
         annotated=len(annotated),
         proven=sum(each.is_proven for each in annotated),
         captured=tuple(

@@ -34,6 +34,7 @@ from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.checker.selection import Layer, Selection, is_known
 from pscdsl._src.cli import Unusable, say, version, wants_colour
+from pscdsl._src.dialects.jax.unknown import CAUSES
 from pscdsl._src.frontend.modules.files import Files, files_below, python_files
 from pscdsl._src.frontend.text.display import (
     NotANotebook,
@@ -41,6 +42,7 @@ from pscdsl._src.frontend.text.display import (
     cell_path,
     code_cells,
     decode,
+    in_order,
     is_command,
     printable,
     printable_path,
@@ -305,6 +307,7 @@ def render(
     outcome: Outcome,
     *,
     types: bool = False,
+    unknown: bool = False,
     colour: bool = False,
     hide_suppressed: bool = False,
     statistics: bool = False,
@@ -312,8 +315,8 @@ def render(
     """Return the report in the format of this name."""
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
-    rows = _types(result) if types else ""
-    facts = (found, result.kernels, result.files, hidden, result.of_jax, result.unseen)
+    rows = (_types(result) if types else "") + (_unknown(result) if unknown else "")
+    facts = (found, result.kernels, result.files, hidden, result.of_jax, result.unknown_calls)
     last = f"{sentence(*facts, result.captured if outcome.strict else ())}\n"
     counts = terminal.render_statistics(found) if statistics else ""
     if name == "concise":
@@ -368,6 +371,21 @@ def _types(result: CheckResult) -> str:
         for line, _, text in kernel.loops:
             rows.append(printable(f"  line {line}: {text}") + "\n")
     return "".join(rows)
+
+
+def _unknown(result: CheckResult) -> str:
+    """Return a row for each call with a key that cannot be followed."""
+    calls = sorted(
+        result.unknown_calls, key=lambda each: (*in_order(each.path), each.line, each.column)
+    )
+    return "".join(
+        printable(
+            f"{printable_path(each.path)}:{each.line}:{each.column}: "
+            f"`{each.called}` is not followed: {CAUSES[each.cause]}"
+        )
+        + "\n"
+        for each in calls
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -441,6 +459,7 @@ def once(arguments: argparse.Namespace) -> int:
         settings.format,
         outcome,
         types=arguments.show_types,
+        unknown=arguments.show_unknown,
         colour=wants_colour(arguments, report),
         hide_suppressed=arguments.hide_suppressed,
         statistics=arguments.statistics,

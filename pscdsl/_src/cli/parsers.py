@@ -153,6 +153,11 @@ def _check(parser: argparse.ArgumentParser) -> None:
         help="print what --fix would change and write nothing; exit code 1 if that is something",
     )
     parser.add_argument("--show-types", action="store_true", help="print the type of each kernel")
+    parser.add_argument(
+        "--show-unknown",
+        action="store_true",
+        help="print the calls with random keys of jax that cannot be followed, and why",
+    )
     _add_colour(parser)
     files = parser.add_argument_group("settings and baseline")
     files.add_argument("--config", metavar="FILE", help="a TOML file with a table [tool.pscdsl]")

@@ -19,6 +19,7 @@ from pscdsl._src.checker.report.summary import (
     statistics,
     vouched,
 )
+from pscdsl._src.dialects.jax.unknown import UnknownCall, by_cause
 from pscdsl._src.frontend.text.display import (
     Sources,
     display,
@@ -40,7 +41,7 @@ def render_json(
     files: int = 0,
     hidden: Hidden | None = None,
     of_jax: int = 0,
-    unseen: int = 0,
+    unknown: Sequence[UnknownCall] = (),
     captured: Sequence[str] = (),
     *,
     counted: bool = False,
@@ -63,7 +64,8 @@ def render_json(
             **asdict(hidden or Hidden()),
             "vouched": vouched(diagnostics),
             "of_jax": of_jax,
-            "unseen": unseen,
+            "unseen": len(unknown),
+            "unseen_by_cause": dict(by_cause(unknown)),
             "captured": list(captured),
         },
     }

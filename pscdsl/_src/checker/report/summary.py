@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pscdsl._src.dialects.jax.unknown import CAUSES, UnknownCall, by_cause
 from pscdsl._src.frontend.text.display import in_order, shown_path
 from pscdsl.typing.codes.limits import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
@@ -114,7 +115,7 @@ def sentence(
     files: int,
     hidden: Hidden | None = None,
     of_jax: int = 0,
-    unseen: int = 0,
+    unknown: Sequence[UnknownCall] = (),
     captured: Sequence[str] = (),
 ) -> str:
     """Return the last lines of a check: findings, examples tried, values compared later."""
@@ -133,8 +134,11 @@ def sentence(
     if of_jax:
         uses = "uses jax was" if of_jax == 1 else "use jax were"
         looked_at = f"{_many(of_jax, 'function')} that {uses} checked for keys and purity"
-        calls = f", {_many(unseen, 'call')} with keys not followed" if unseen else ""
-        last.append(f"{looked_at}{calls}")
+        last.append(looked_at)
+    if unknown:
+        causes = ", ".join(f"{number} of {CAUSES[cause]}" for cause, number in by_cause(unknown))
+        calls = f"{_many(len(unknown), 'call')} with keys not followed"
+        last.append(f"{calls} (`--show-unknown`): {causes}")
     return "\n".join(last)
 
 

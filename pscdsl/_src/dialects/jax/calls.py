@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from pscdsl._src.dialects.jax.consuming import consume
 from pscdsl._src.dialects.jax.control import mapped
 from pscdsl._src.dialects.jax.library_calls import library_call
 from pscdsl._src.dialects.jax.lookup import attribute, name_value
-from pscdsl._src.dialects.jax.names import Program, Scope
+from pscdsl._src.dialects.jax.names import Class, Scope
 from pscdsl._src.dialects.jax.run import Run
 from pscdsl._src.dialects.jax.summaries import with_path
 from pscdsl._src.dialects.jax.values import Condition, Value
@@ -73,13 +74,13 @@ def call(
 
 
 def _construct(
-    run: Run, cls: ast.ClassDef, args: list[Value], words: dict[str, Value], node: ast.AST
+    run: Run, cls: Class, args: list[Value], words: dict[str, Value], node: ast.AST
 ) -> Value:
-    start = run.program.method(cls, "__init__")
+    start = cls.method("__init__")
     run.keys.calls += 1
     made = run.values.make("object", cls, run.values.fresh(node))
     if start is None:
-        run.unknown(made, args, words, node)
+        run.unknown(made, args, words, node, "class")
     else:
         _apply(run, start, [made, *args], words, {}, node)
     return made
@@ -93,13 +94,14 @@ def _apply(
     given: dict[Value, Value],
     node: ast.AST,
 ) -> Value:
-    """Return the result of a function of the file, and use the keys that it uses."""
+    """Return the result of a function of the project, and use the keys that it uses."""
     summary = run.keys.summary(scope)
     function = scope.node
-    if summary is None or isinstance(function, ast.Module):
-        return run.unknown(run.values.fresh(node), args, words, node)
-    if _is_generator(run.program, function):
-        return run.unknown(run.values.fresh(node), args, words, node)
+    if not isinstance(summary, str) and _is_generator(scope):
+        summary = "generator"
+    if isinstance(summary, str) or isinstance(function, ast.Module):
+        cause = summary if isinstance(summary, str) else "value"
+        return run.unknown(run.values.fresh(node), args, words, node, cause)
     bound = _bound(run, scope, function, args, words, node)
     run.keys.calls += 1
     number = run.keys.calls
@@ -144,7 +146,8 @@ def _apply(
                 conditions |= run.known(changed, holds)
         else:
             value = new(with_path(run.values, use.key, use.path))
-            consume(run, value, node, frozenset(conditions), number, use)
+            place = use if use.place else replace(use, place=use.node, source=summary.source)
+            consume(run, value, node, frozenset(conditions), number, place)
     result = new(summary.result)
     changes = [(new(key[0]), key[1], new(value)) for key, value in summary.fields]
     for obj in summary.changed:
@@ -191,8 +194,9 @@ def _bound(
     return found
 
 
-def _is_generator(program: Program, function: FunctionStatement | ast.Lambda) -> bool:
-    if isinstance(function, ast.Lambda):
+def _is_generator(scope: Scope) -> bool:
+    function = scope.node
+    if not isinstance(function, FunctionStatement):
         return False
     is_async = isinstance(function, ast.AsyncFunctionDef)
-    return is_async or program.source.yields(function) is not None
+    return is_async or scope.program.source.yields(function) is not None

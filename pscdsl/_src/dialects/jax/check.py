@@ -1,14 +1,20 @@
-"""The check of one JAX file: its random keys, and purity of what its transformations run."""
+"""The check of one JAX file: its random keys, and purity of what its transformations run.
+
+What it uses of other files of the project is followed, and read once for all files.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pscdsl._src.dialects.jax.keys import Keys
-from pscdsl._src.dialects.jax.names import functions_using_jax, read_program
+from pscdsl._src.dialects.jax.modules import Modules
+from pscdsl._src.dialects.jax.names import functions_using_jax
 from pscdsl._src.dialects.jax.purity import Purity
+from pscdsl._src.dialects.jax.unknown import UnknownCall
 from pscdsl._src.frontend.modules.jax_programs import is_of_jax
-from pscdsl._src.frontend.text.source import FunctionStatement, Source
+from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl._src.frontend.text.source import FunctionStatement
 from pscdsl.typing.diagnostics import Diagnostic
 
 
@@ -19,20 +25,23 @@ class JaxFindings:
     diagnostics: tuple[Diagnostic, ...] = ()
     functions: tuple[FunctionStatement, ...] = ()
     """The functions and methods that use jax."""
-    unseen: int = 0
-    """The number of calls that are given a key and cannot be followed."""
+    unknown: tuple[UnknownCall, ...] = ()
+    """The calls that are given a key and cannot be followed."""
 
 
-def check_jax(source: Source, dialect: str) -> JaxFindings:
+def check_jax(module: StaticModule) -> JaxFindings:
     """Return the findings in a file, if it is a JAX program."""
-    if dialect == "psc" or not (dialect == "jax" or is_of_jax(source)):
+    files = module.project.files
+    if files.dialect == "psc" or not (files.dialect == "jax" or is_of_jax(module.source)):
         return JaxFindings()
-    program = read_program(source)
-    keys, purity = Keys(program), Purity(program)
-    keys.check()
+    modules = files.analysis(Modules)
+    program = modules.program(module)
+    found, unknown = files.analysis(Keys).check(program)
+    purity = Purity(program)
     purity.check()
+    modules.register(program, module)
     return JaxFindings(
-        (*keys.found.values(), *purity.found.values()),
+        (*found, *purity.found.values()),
         tuple(functions_using_jax(program)),
-        len(keys.unseen),
+        unknown,
     )

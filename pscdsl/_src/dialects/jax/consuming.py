@@ -15,7 +15,10 @@ from pscdsl._src.dialects.jax.values import (
     overlap,
     path_of,
 )
+from pscdsl.typing.codes.keys import KeyReused, SeedReused
+from pscdsl.typing.diagnostics import Diagnostic, Label
 
+_SPLIT = "`key, sub = jax.random.split(key)` gives two keys in the place of one"
 _MOST_USES = 60
 """The most uses of a key, or of a function, that are remembered."""
 
@@ -45,18 +48,44 @@ def consume(
     met = run.state.conditions | conditions
     if contradict(met, met) or any((test, not holds) in met for test, holds in met):
         return
-    place = None if inner is None else inner.place or inner.node
-    use = Use(root, made_of(key), path, met, node, call, original, place, _shown(run, node, root))
+    shown = _shown(run, node, root)
+    use = Use(root, made_of(key), path, met, node, call, original, name=shown)
+    if inner is not None:
+        use = replace(use, place=inner.place, source=inner.source)
     before = run.state.uses.get(root, ())
     for first in before:
         if call and first.call == call and known_inside(first, use):
             continue
         if overlap(first.path, path) and not contradict(first.conditions, met):
-            run.keys.report(first, _placed(run, first, use, inner))
+            _report(run, first, _placed(run, first, use, inner))
             break
     run.state.uses[root] = (*before, use)[-_MOST_USES:]
     if all(each.node is not node or each.value is not root for each in run.recorded):
         run.recorded.append(use)
+
+
+def _report(run: Run, first: Use, again: Use) -> None:
+    """Report that a key is used again."""
+    node, source = again.node, run.program.source
+    in_steps = first.node in (node, again.place)
+    labels: list[Label] = []
+    if first.node is not node:
+        text = "run here" if in_steps else "consumed here"
+        labels.append(Label(source.span(first.node), text))
+    if not in_steps and again.place is not None and again.source is not None:
+        labels.append(Label(again.source.span(again.place), "by this call"))
+    root = again.value
+    if root.kind == "seed" and first.key is not again.key:
+        made = root.parts[0]
+        seed = repr(made.data) if made.kind == "const" else ""
+        finding: Diagnostic = SeedReused(seed=seed, again=in_steps)
+    else:
+        name = again.name
+        finding = KeyReused(
+            name=name, before="consumed", now="consumed", rewrite=_SPLIT, again=in_steps
+        )
+    finding = finding.replaced(span=source.span(node), labels=tuple(labels))
+    run.found.setdefault((node, finding.code), finding)
 
 
 def _shown(run: Run, node: ast.AST, root: Value) -> str:

@@ -2,24 +2,25 @@
 
 A function has a summary: what it does with its parameters and with names around it, and what it
 returns. A call applies the summary. A loop is run twice: what its second step uses again is used
-again in each step. What is not known, an imported function for instance, uses no key.
+again in each step. A function that is not known, of a library for instance, uses no key.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pscdsl._src.dialects.jax.calls import call
 from pscdsl._src.dialects.jax.expressions import evaluate
 from pscdsl._src.dialects.jax.names import Program, Scope
 from pscdsl._src.dialects.jax.run import Run, TooMuch
 from pscdsl._src.dialects.jax.statements import summarize
-from pscdsl._src.dialects.jax.summaries import Summary, Use
-from pscdsl._src.dialects.jax.values import Value, Values
-from pscdsl.typing.codes.keys import KeyReused, SeedReused
-from pscdsl.typing.diagnostics import Diagnostic, Label
-
-_SPLIT = "`key, sub = jax.random.split(key)` gives two keys in the place of one"
+from pscdsl._src.dialects.jax.summaries import Summary
+from pscdsl._src.dialects.jax.unknown import Cause, UnknownCall
+from pscdsl._src.dialects.jax.values import Value, Values, path_of
+from pscdsl._src.frontend.modules.files import Files
+from pscdsl.typing.diagnostics import Diagnostic
 
 
 class _Run(Run):
@@ -36,56 +37,119 @@ class _Run(Run):
         return call(self, function, args, words, node)
 
 
-class Keys:
-    """The check of one file."""
+@dataclass(frozen=True)
+class _Done:
+    """The outcome for one function."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    summary: Summary | Cause
+    found: Mapping[tuple[ast.AST, str], Diagnostic]
+    unknown: Sequence[tuple[ast.AST, Cause]]
+
+
+class Keys:
+    """The check of the files of a project: a function that several files call is run once.
+
+    Functions that call each other in a circle are not followed from one to the other: what is
+    found does not depend on which of them is run first.
+    """
+
+    def __init__(self, files: Files) -> None:
+        del files
         self.values = Values()
-        self.found: dict[tuple[ast.AST, str], Diagnostic] = {}
-        self.unseen: set[ast.AST] = set()
-        """Calls that are given a key and cannot be followed."""
         self.known_keys: set[Value] = set()
         self.calls = 0
-        self._summaries: dict[Scope, Summary | None] = {}
+        self._done: dict[Scope, _Done] = {}
+        self._running: list[Scope] = []
+        """The functions that are being run, each called by the one before it."""
+        self._lowest: list[int] = []
+        """For each of them, the place in `_running` of the first one that it calls again."""
+        self._partial: dict[Scope, tuple[_Done, int]] = {}
+        """Functions that call one of those being run, and the place of that one."""
+        self._circle: frozenset[Scope] = frozenset()
 
-    def check(self) -> None:
-        """Run every function, and the module itself."""
-        for scope in list(self.program.scopes.values()):
-            if not isinstance(scope.node, ast.Lambda):
-                self.summary(scope)
-        for scope in list(self.program.scopes.values()):
+    def check(self, program: Program) -> tuple[list[Diagnostic], tuple[UnknownCall, ...]]:
+        """Run every function of a file, and the module itself; return what was found."""
+        done: list[_Done] = []
+        for scope in reversed(program.scopes.values()):
             self.summary(scope)
+            done.append(self._done[scope])
+        found: dict[tuple[ast.AST, str], Diagnostic] = {}
+        unknown: dict[ast.AST, Cause] = {}
+        for each in done:
+            found = {**each.found, **found}
+            unknown.update(each.unknown)
+        return [*found.values()], tuple(
+            _unknown_call(program, node, cause) for node, cause in unknown.items()
+        )
 
-    def summary(self, scope: Scope) -> Summary | None:
-        """Return the summary of a function; None if it calls itself or is not followed."""
-        if scope not in self._summaries:
-            self._summaries[scope] = None
-            try:
-                self._summaries[scope] = summarize(_Run(self, scope))
-            except (TooMuch, RecursionError):
-                self.unseen.add(scope.node)
-        return self._summaries[scope]
+    def summary(self, scope: Scope) -> Summary | Cause:
+        """Return the summary of a function, or why it is not followed."""
+        if scope in self._circle:
+            self._lower(-1)
+            return "recursion"
+        if (done := self._done.get(scope)) is not None:
+            return done.summary
+        if scope in self._running:
+            self._lower(self._running.index(scope))
+            return "recursion"
+        if scope in self._partial:
+            partial, lowest = self._partial[scope]
+            self._lower(lowest)
+            return partial.summary
+        place = len(self._running)
+        before = len(self._partial)
+        self._running.append(scope)
+        done, lowest = self._run(scope, place)
+        self._running.pop()
+        if lowest < place:
+            self._lower(lowest)
+            self._partial[scope] = done, lowest
+            return done.summary
+        self._done[scope] = done
+        self._close(scope, [*self._partial][before:])
+        return self._done[scope].summary
 
-    def report(self, first: Use, again: Use) -> None:
-        """Report that a key is used again."""
-        node, source = again.node, self.program.source
-        in_steps = first.node in (node, again.place)
-        labels: list[Label] = []
-        if first.node is not node:
-            text = "run here" if in_steps else "consumed here"
-            labels.append(Label(source.span(first.node), text))
-        if not in_steps and again.place is not None:
-            labels.append(Label(source.span(again.place), "by this call"))
-        root = again.value
-        if root.kind == "seed" and first.key is not again.key:
-            made = root.parts[0]
-            seed = repr(made.data) if made.kind == "const" else ""
-            finding: Diagnostic = SeedReused(seed=seed, again=in_steps)
-        else:
-            name = again.name
-            finding = KeyReused(
-                name=name, before="consumed", now="consumed", rewrite=_SPLIT, again=in_steps
-            )
-        finding = finding.replaced(span=source.span(node), labels=tuple(labels))
-        self.found.setdefault((node, finding.code), finding)
+    def _lower(self, place: int) -> None:
+        """Note that the function that runs calls one that was called before it."""
+        if self._lowest:
+            self._lowest[-1] = min(self._lowest[-1], place)
+
+    def _close(self, scope: Scope, others: Sequence[Scope]) -> None:
+        """Run the functions of a circle again, each as if it did not know the others."""
+        if not others:
+            return
+        around, self._circle = self._circle, frozenset({scope, *others})
+        for each in others:
+            del self._partial[each]
+        before = len(self._partial)
+        for each in (scope, *others):
+            self._done[each], _ = self._run(each, 0)
+        for each in [*self._partial][before:]:
+            del self._partial[each]
+        self._circle = around
+
+    def _run(self, scope: Scope, place: int) -> tuple[_Done, int]:
+        """Run one function; return also the place of the first one that it calls again."""
+        run = _Run(self, scope)
+        running, around = len(self._running), len(self._lowest)
+        self._lowest.append(place)
+        try:
+            summary: Summary | Cause = summarize(run)
+        except (TooMuch, RecursionError):
+            return _Done("size", {}, ()), place
+        finally:
+            lowest = self._lowest[around]
+            del self._lowest[around:], self._running[running:]
+        unknown = [
+            (node, cause)
+            for node, (cause, given) in run.unknown_calls.items()
+            if any(path_of(each)[0] in self.known_keys for each in given)
+        ]
+        return _Done(summary, run.found, unknown), lowest
+
+
+def _unknown_call(program: Program, node: ast.AST, cause: Cause) -> UnknownCall:
+    span = program.source.span(node)
+    called = node.func if isinstance(node, ast.Call) else node
+    text = program.source.text_of(called) if isinstance(called, ast.expr) else ""
+    return UnknownCall(span.path, span.line, span.column, cause, " ".join(text.split())[:60])

@@ -1,10 +1,13 @@
-"""Scopes of a JAX program, and the full names of what it imports."""
+"""Scopes of a JAX program, what its names mean, and the full names of what it imports."""
 
 from __future__ import annotations
 
 import ast
+import builtins
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pscdsl._src.frontend.modules.jax_programs import ROOTS
 from pscdsl._src.frontend.text.source import (
@@ -17,22 +20,28 @@ from pscdsl._src.frontend.text.source import (
     targets,
 )
 
-Definition = ast.expr | ast.stmt | None
+if TYPE_CHECKING:
+    from pscdsl._src.dialects.jax.modules import Modules
 
 
 @dataclass(eq=False)
 class Scope:
     """A module, a function or a lambda: its names, and the scope around it."""
 
+    program: Program
     node: ast.Module | FunctionNode
     parent: Scope | None = None
-    owner: ast.ClassDef | None = None
+    owner: Class | None = None
     """The class, if it is a method."""
     names: frozenset[str] = frozenset()
+    once: frozenset[str] = frozenset()
+    """The names that one statement of this scope binds, or several imports of the same."""
     functions: dict[str, Scope] = field(default_factory=dict[str, "Scope"])
     """The functions that one statement of this scope defines, and nothing else binds."""
-    classes: dict[str, ast.ClassDef] = field(default_factory=dict[str, ast.ClassDef])
+    classes: dict[str, Class] = field(default_factory=dict[str, "Class"])
     imports: dict[str, str] = field(default_factory=dict[str, str])
+    stars: list[str] = field(default_factory=list[str])
+    """The modules of which all names are imported."""
     values: dict[str, ast.expr] = field(default_factory=dict[str, ast.expr])
     """The expressions of names that one plain assignment of this scope binds."""
 
@@ -58,27 +67,112 @@ class Scope:
 
 
 @dataclass(eq=False)
+class Class:
+    """A class of the project."""
+
+    scope: Scope
+    """The scope that defines it."""
+    node: ast.ClassDef
+    methods: dict[str, Scope] = field(default_factory=dict[str, Scope])
+
+    def method(self, name: str) -> Scope | None:
+        """Return a method of the class, or of a base class in the project."""
+        pending, seen = [self], {self}
+        while pending:
+            cls = pending.pop()
+            if name in cls.methods:
+                return cls.methods[name]
+            bases = [cls.scope.program.meaning(cls.scope, base) for base in cls.node.bases]
+            for base in reversed(bases):
+                if isinstance(base, Class) and base not in seen:
+                    seen.add(base)
+                    pending.append(base)
+        return None
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A name of a module that is bound to some value."""
+
+    scope: Scope
+    name: str
+
+
+@dataclass(eq=False)
 class Program:
     """The scopes of a file."""
 
     source: Source
-    module: Scope
-    scopes: dict[ast.AST, Scope]
-    methods: dict[ast.ClassDef, dict[str, Scope]]
+    modules: Modules | None = None
+    """The other files of the project."""
+    path: str | None = None
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict[ast.AST, Scope])
+    classes: dict[ast.ClassDef, Class] = field(default_factory=dict[ast.ClassDef, Class])
 
-    def function(self, scope: Scope, node: ast.expr) -> Scope | None:
-        """Return the function that an expression certainly names."""
+    @property
+    def module(self) -> Scope:
+        """The scope of the module itself."""
+        return self.scopes[self.source.tree]
+
+    def meaning(self, scope: Scope, node: ast.expr) -> Meaning | None:
+        """Return what an expression certainly names: of the project, or of a library."""
         match node:
             case ast.Lambda():
                 return self.scopes.get(node)
             case ast.Name(id=name):
                 owner = scope.owner_of(name)
-                return owner.functions.get(name) if owner else None
-            case ast.Attribute(value=ast.Name(id=name), attr=attr):
-                method = self.method_scope(scope, name)
-                return self.method(method.owner, attr) if method and method.owner else None
+                return self.builtin(name) if owner is None else self.bound(owner, name)
+            case ast.Attribute(value=value, attr=attr):
+                if isinstance(value, ast.Name) and (method := self.method_scope(scope, value.id)):
+                    return method.owner.method(attr) if method.owner else None
+                base = self.meaning(scope, value)
+                if isinstance(base, Program):
+                    return base.member(attr)
+                return canonical(f"{base}.{attr}") if isinstance(base, str) else None
             case _:
                 return None
+
+    def bound(self, scope: Scope, name: str) -> Meaning | None:
+        """Return what a name of a scope means."""
+        if name in scope.functions:
+            return scope.functions[name]
+        if name in scope.classes:
+            return scope.classes[name]
+        if name in scope.imports:
+            full = scope.imports[name]
+            return self.imported(full) if name in scope.once else full
+        return Variable(scope, name) if name in scope.names else None
+
+    def builtin(self, name: str) -> Meaning:
+        """Return what a name means that no scope binds."""
+        for star in reversed(self.module.stars):
+            found = self.imported(star)
+            if isinstance(found, Program):
+                if not name.startswith("_") and (member := found.member(name)) is not None:
+                    return member
+            elif len(self.module.stars) == 1 and not hasattr(builtins, name):
+                return canonical(f"{found}.{name}")
+        return f"builtins.{name}"
+
+    def imported(self, full: str) -> Meaning:
+        """Return what an imported name means."""
+        found = None if self.modules is None else self.modules.imported(self, full)
+        return full if found is None else found
+
+    def member(self, name: str) -> Meaning | None:
+        """Return what an attribute of this module means."""
+        found = self.bound(self.module, name)
+        if found is None and self.modules is not None:
+            found = self.modules.submodule(self, name)
+        if found is None and self.module.stars and name not in self.module.names:
+            found = self.builtin(name)
+            return None if found == f"builtins.{name}" else found
+        return found
+
+    def function(self, scope: Scope, node: ast.expr) -> Scope | None:
+        """Return the function that an expression certainly names."""
+        found = self.meaning(scope, node)
+        return found if isinstance(found, Scope) else None
 
     def method_scope(self, scope: Scope, name: str) -> Scope | None:
         """Return the method whose first parameter has this name here."""
@@ -90,30 +184,14 @@ class Program:
         is_own = given and given[0] == name and "staticmethod" not in decorators
         return owner if is_own and "classmethod" not in decorators else None
 
-    def method(self, cls: ast.ClassDef, name: str) -> Scope | None:
-        """Return a method of a class, or of a base class in this file."""
-        found = self.methods.get(cls, {}).get(name)
-        if found is not None:
-            return found
-        for base in cls.bases:
-            if isinstance(base, ast.Name) and (above := self.module.classes.get(base.id)):
-                if above is not cls and (found := self.method(above, name)):
-                    return found
-        return None
-
     def full_name(self, scope: Scope, node: ast.expr) -> str:
         """Return the full name of something imported, `jax.random.normal`; empty for others."""
-        match node:
-            case ast.Name(id=name):
-                owner = scope.owner_of(name)
-                if owner is None:
-                    return f"builtins.{name}"
-                return owner.imports.get(name, "")
-            case ast.Attribute(value=value, attr=attr):
-                base = self.full_name(scope, value)
-                return canonical(f"{base}.{attr}") if base else ""
-            case _:
-                return ""
+        found = self.meaning(scope, node)
+        return found if isinstance(found, str) else ""
+
+
+Meaning = Scope | Class | Program | Variable | str
+"""A function, a class, a module or a variable of the project, or the full name of another one."""
 
 
 _ALIASES = {
@@ -143,16 +221,18 @@ def imports_of(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
                 )
             )
     else:
-        module = "." * node.level + (node.module or "")
+        module = "." * node.level + (f"{node.module}." if node.module else "")
         for alias in node.names:
-            yield alias.asname or alias.name, canonical(f"{module}.{alias.name}")
+            yield alias.asname or alias.name, canonical(f"{module}{alias.name}")
 
 
-def read_program(source: Source) -> Program:
+def read_program(
+    source: Source, modules: Modules | None = None, path: str | None = None
+) -> Program:
     """Return the scopes of a file."""
-    module = Scope(source.tree)
-    program = Program(source, module, {source.tree: module}, {})
-    _fill(program, module)
+    program = Program(source, modules, path)
+    program.scopes[source.tree] = Scope(program, source.tree)
+    _fill(program, program.module)
     return program
 
 
@@ -162,32 +242,44 @@ def _fill(program: Program, scope: Scope) -> None:
     body: Sequence[ast.stmt] = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
     bound: dict[str, int] = {}
     outer: set[str] = set()
+    alike = Counter[tuple[str, str]]()
     for name in (each for statement in body for each in targets(statement)):
         bound[name] = bound.get(name, 0) + 1
     for each in _own(body):
         if isinstance(each, ast.Global | ast.Nonlocal):
             outer.update(each.names)
         elif isinstance(each, ast.Import | ast.ImportFrom):
-            scope.imports.update(imports_of(each))
+            imports = dict(imports_of(each))
+            if "*" in imports:
+                scope.stars.append(imports.pop("*").removesuffix("*").removesuffix("."))
+            scope.imports.update(imports)
+            alike.update(imports.items())
         elif isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
             scope.values[each.targets[0].id] = each.value
         elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.value:
             scope.values[each.target.id] = each.value
     given = [] if isinstance(node, ast.Module) else parameters(node)
     scope.names = frozenset({*bound, *given} - outer)
-    once = {name for name, times in bound.items() if times == 1} - set(given)
-    scope.values = {name: value for name, value in scope.values.items() if name in once}
-    for nested, cls in _nested(body):
-        inner = Scope(nested, scope, cls)
-        program.scopes[nested] = inner
-        if cls is not None and isinstance(nested, FunctionStatement):
-            program.methods.setdefault(cls, {})[nested.name] = inner
-        elif isinstance(nested, FunctionStatement) and nested.name in once:
-            scope.functions[nested.name] = inner
+    once = {name for name, times in bound.items() if times == 1}
+    once |= {name for (name, _), times in alike.items() if times == bound[name]}
+    scope.once = frozenset(once - set(given))
+    scope.values = {name: value for name, value in scope.values.items() if name in scope.once}
+    for nested, node_of_class in _nested(body):
+        cls: Class | None = None
+        if node_of_class is not None:
+            cls = program.classes.setdefault(node_of_class, Class(scope, node_of_class))
+        inner = program.scopes[nested] = Scope(program, nested, scope, cls)
+        if isinstance(nested, FunctionStatement):
+            if cls is not None:
+                cls.methods[nested.name] = inner
+            elif nested.name in scope.once:
+                scope.functions[nested.name] = inner
         _fill(program, inner)
     for each in _own(body):
-        if isinstance(each, ast.ClassDef) and each.name in once:
-            scope.classes[each.name] = each
+        if isinstance(each, ast.ClassDef):
+            cls = program.classes.setdefault(each, Class(scope, each))
+            if each.name in scope.once:
+                scope.classes[each.name] = cls
 
 
 def _own(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -72,7 +72,7 @@ class Purity:
         self.program = program
         self.source = program.source
         self.found: dict[tuple[ast.AST, str], Diagnostic] = {}
-        self._global_writes: dict[str, ast.AST] | None = None
+        self._global_writes: dict[Program, dict[str, ast.AST]] = {}
 
     def check(self) -> None:
         """Check all regions of the file."""
@@ -129,7 +129,7 @@ class Purity:
                     if maker in ("functools.partial", "jax.tree_util.Partial"):
                         part = part.args[0]
                 function = self.program.function(scope, part)
-                if function is not None and not _yields(self.program, function):
+                if function is not None and not _yields(function):
                     yield Region(function, name, call.func, isinstance(part, ast.Attribute))
 
     # The effects in a region.
@@ -141,8 +141,8 @@ class Purity:
         for each in pending:
             self._effects(region, scope, each, holds_self)
         for each in self._used(scope, node):
-            function = self.program.function(scope, each)
-            if function is None or function in seen or _yields(self.program, function):
+            function = scope.program.function(scope, each)
+            if function is None or function in seen or _yields(function):
                 continue
             seen.add(function)
             of_self = isinstance(each, ast.Attribute)
@@ -155,7 +155,7 @@ class Purity:
         for each in _own_nodes(node):
             if isinstance(each, ast.Call):
                 yield each.func
-                if self.program.full_name(scope, each.func) in _CALLING:
+                if scope.program.full_name(scope, each.func) in _CALLING:
                     yield from each.args[:1]
 
     def _effects(self, region: Region, scope: Scope, node: ast.AST, holds_self: bool) -> None:
@@ -176,22 +176,22 @@ class Purity:
                 pass
 
     def _call(self, region: Region, scope: Scope, node: ast.Call) -> None:
-        name = self.program.full_name(scope, node.func)
+        name = scope.program.full_name(scope, node.func)
         shown = name.removeprefix("builtins.")
         if name in _OUTPUT:
             help_ = "`jax.debug.print` prints when the program runs" if shown == "print" else ""
-            self._report(region, node, SideEffect(function=shown, rewrite=help_))
+            self._report(region, scope, node, SideEffect(function=shown, rewrite=help_))
         elif name in ("sys.stdout.write", "sys.stderr.write"):
-            self._report(region, node, SideEffect(function=shown, rewrite=""))
+            self._report(region, scope, node, SideEffect(function=shown, rewrite=""))
         elif name in CLOCKS:
             rewrite = "read the clock outside, and pass the time as an argument"
             self._report(
-                region, node, HiddenInput(function=shown, what="the clock", rewrite=rewrite)
+                region, scope, node, HiddenInput(function=shown, what="the clock", rewrite=rewrite)
             )
         elif self._draws(name, node):
-            self._report(region, node, RandomState(function=shown, library="jax"))
+            self._report(region, scope, node, RandomState(function=shown, library="jax"))
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
-            what = f"`{self.source.text_of(node.func)}`"
+            what = f"`{scope.program.source.text_of(node.func)}`"
             self._mutation(region, scope, node.func.value, node, what)
 
     def _draws(self, name: str, node: ast.Call) -> bool:
@@ -210,7 +210,7 @@ class Purity:
                 continue  # a function that the region calls has this name to itself
             for each in _own_nodes(scope.node):
                 if isinstance(each, ast.Name) and each.id == name and _is_store(each):
-                    self._report(region, each, OuterWrite(name=name))
+                    self._report(region, scope, each, OuterWrite(name=name))
                     break
 
     def _store(self, region: Region, scope: Scope, target: ast.AST, holds_self: bool) -> None:
@@ -223,7 +223,9 @@ class Purity:
             case ast.Attribute(value=ast.Name(id=name)):
                 own = holds_self and name in scope.names and self._is_self(scope, name)
                 if own or self._is_outer_self(region, scope, name):
-                    self._report(region, target, OuterWrite(name=self.source.text_of(target)))
+                    self._report(
+                        region, scope, target, OuterWrite(name=scope.program.source.text_of(target))
+                    )
             case ast.Subscript(value=owner):
                 if isinstance(owner, ast.Name):
                     what = f"an assignment to an item of `{owner.id}`"
@@ -232,7 +234,7 @@ class Purity:
                 pass
 
     def _is_self(self, scope: Scope, name: str) -> bool:
-        method = self.program.method_scope(scope, name)
+        method = scope.program.method_scope(scope, name)
         return method is not None and method.title not in ("__init__", "setup", "__post_init__")
 
     def _is_outer_self(self, region: Region, scope: Scope, name: str) -> bool:
@@ -254,7 +256,7 @@ class Purity:
         if default is not None and self._is_container(bound, default):
             why = "is made once, as a default"
             self._report(
-                region, node, Mutation(what=what, rewrite=_RETURN, why=why, noun="a value")
+                region, scope, node, Mutation(what=what, rewrite=_RETURN, why=why, noun="a value")
             )
         outside = isinstance(bound.node, ast.Module) or (
             region.scope.is_inside(bound) and bound is not region.scope
@@ -263,6 +265,7 @@ class Purity:
         if outside and value is not None and self._is_container(bound, value):
             self._report(
                 region,
+                scope,
                 node,
                 Mutation(what=what, rewrite=_RETURN, why="outlives the call", noun="a value"),
             )
@@ -281,7 +284,7 @@ class Purity:
         if isinstance(node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
             return True
         return (
-            isinstance(node, ast.Call) and self.program.full_name(scope, node.func) in _CONTAINERS
+            isinstance(node, ast.Call) and scope.program.full_name(scope, node.func) in _CONTAINERS
         )
 
     # Values that change after the function was traced.
@@ -290,7 +293,8 @@ class Purity:
         """Report names that a jitted function reads and that are bound anew between its calls."""
         scope = region.scope
         reads: dict[str, ast.Name] = {}
-        inner = [each for each in self.program.scopes.values() if each.is_inside(scope)]
+        program = scope.program
+        inner = [each for each in program.scopes.values() if each.is_inside(scope)]
         for part in inner:
             for each in _own_nodes(part.node):
                 if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
@@ -301,8 +305,8 @@ class Purity:
             owner = scope.owner_of(name)
             if owner is None or name in owner.functions:
                 continue
-            if isinstance(owner.node, ast.Module) and name in self._written_globals():
-                writer = self._written_globals()[name]
+            if isinstance(owner.node, ast.Module) and name in self._written_globals(program):
+                writer = self._written_globals(program)[name]
                 if not any(writer is each for each in ast.walk(scope.node)):
                     self._report_stale(region, node, name, writer)
                 continue
@@ -311,22 +315,23 @@ class Purity:
                 self._report_stale(region, node, name, between)
 
     def _report_stale(self, region: Region, node: ast.AST, name: str, writer: ast.AST) -> None:
-        line = self.source.span(writer)
+        line = region.scope.program.source.span(writer)
         finding = MutableCapture(name=name, by=f"line {line.line}", rebound=True, library="jax")
-        self._report(region, node, finding, Label(line, "bound anew here"))
+        self._report(region, region.scope, node, finding, Label(line, "bound anew here"))
 
-    def _written_globals(self) -> Mapping[str, ast.AST]:
-        """Return the names of the module that a function binds anew, each with a place."""
-        if self._global_writes is None:
-            self._global_writes = {}
-            for scope in self.program.scopes.values():
+    def _written_globals(self, program: Program) -> Mapping[str, ast.AST]:
+        """Return the names of a module that a function binds anew, each with a place."""
+        found = self._global_writes.get(program)
+        if found is None:
+            found = self._global_writes[program] = {}
+            for scope in program.scopes.values():
                 for each in _own_nodes(scope.node):
                     for name in each.names if isinstance(each, ast.Global) else ():
                         for store in _own_nodes(scope.node):
                             if isinstance(store, ast.Name) and store.id == name:
-                                if _is_store(store) and name in self.program.module.names:
-                                    self._global_writes.setdefault(name, store)
-        return self._global_writes
+                                if _is_store(store) and name in program.module.names:
+                                    found.setdefault(name, store)
+        return found
 
     def _bound_between_calls(self, scope: Scope, owner: Scope, name: str) -> ast.AST | None:
         """Return the place that binds a name after one call of a function and before another."""
@@ -360,10 +365,12 @@ class Purity:
                 return store
         return None
 
-    def _report(self, region: Region, node: ast.AST, finding: Diagnostic, *labels: Label) -> None:
+    def _report(
+        self, region: Region, scope: Scope, node: ast.AST, finding: Diagnostic, *labels: Label
+    ) -> None:
         where = Label(self.source.span(region.node), f"run by `{region.transformation}`")
         key = (node, finding.code)
-        placed = finding.replaced(span=self.source.span(node), labels=(*labels, where))
+        placed = finding.replaced(span=scope.program.source.span(node), labels=(*labels, where))
         self.found.setdefault(key, placed)
 
 
@@ -405,6 +412,6 @@ def _constants(node: ast.expr) -> set[object]:
     return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
 
 
-def _yields(program: Program, function: Scope) -> bool:
-    node = function.node
-    return isinstance(node, FunctionStatement) and program.source.yields(node) is not None
+def _yields(function: Scope) -> bool:
+    node, source = function.node, function.program.source
+    return isinstance(node, FunctionStatement) and source.yields(node) is not None

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from pscdsl._src.dialects.jax.names import Scope
 from pscdsl._src.dialects.jax.summaries import State, Use
-from pscdsl._src.dialects.jax.values import Condition, Value, path_of
+from pscdsl._src.dialects.jax.unknown import Cause
+from pscdsl._src.dialects.jax.values import Condition, Value
+from pscdsl.typing.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from pscdsl._src.dialects.jax.keys import Keys
@@ -29,7 +31,7 @@ class Run(ABC):
     def __init__(self, keys: Keys, scope: Scope) -> None:
         self.keys = keys
         self.scope = scope
-        self.program = keys.program
+        self.program = scope.program
         self.values = keys.values
         self.state = State()
         self.recorded: list[Use] = []
@@ -40,6 +42,9 @@ class Run(ABC):
         self.bodies = 0
         """How many functions of the library that call given functions are being called."""
         self.nodes = 0
+        self.found: dict[tuple[ast.AST, str], Diagnostic] = {}
+        self.unknown_calls: dict[ast.AST, tuple[Cause, list[Value]]] = {}
+        """Calls that cannot be followed, why, and what they are given."""
         self.locals: list[dict[str, Value]] = []
         """The names of comprehensions, innermost last."""
 
@@ -187,12 +192,16 @@ class Run(ABC):
         return self.values.make("field", (name, state.versions.get(owner, 0)), owner)
 
     def unknown(
-        self, function: Value, args: Iterable[Value], words: dict[str, Value], node: ast.AST
+        self,
+        function: Value,
+        args: Iterable[Value],
+        words: dict[str, Value],
+        node: ast.AST,
+        cause: Cause | None = None,
     ) -> Value:
         """Return the result of a call that cannot be followed."""
         given = [*args, *words.values()]
-        if any(path_of(each)[0] in self.keys.known_keys for each in given):
-            self.keys.unseen.add(node)
+        self.unknown_calls.setdefault(node, (cause or _cause(function), given))
         owner = function
         while owner.kind in ("field", "item"):
             owner = owner.parts[0]
@@ -201,3 +210,17 @@ class Run(ABC):
             if each.kind in ("param", "name", "object"):
                 self.change(each)
         return self.values.fresh(node)
+
+
+def _cause(function: Value) -> Cause:
+    """Return why a call of a value cannot be followed."""
+    match function.kind:
+        case "library":
+            return "library"
+        case "field":
+            return "method"
+        case "name":
+            scope, name = function.data
+            return "decorator" if name in scope.functions else "value"
+        case _:
+            return "value"

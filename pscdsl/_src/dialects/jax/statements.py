@@ -9,6 +9,7 @@ from dataclasses import replace
 from pscdsl._src.dialects.jax.assignments import assign
 from pscdsl._src.dialects.jax.calls import call
 from pscdsl._src.dialects.jax.expressions import evaluate
+from pscdsl._src.dialects.jax.lookup import meant
 from pscdsl._src.dialects.jax.names import imports_of
 from pscdsl._src.dialects.jax.run import Run
 from pscdsl._src.dialects.jax.summaries import Summary, leaves, roots
@@ -31,7 +32,7 @@ def summarize(run: Run) -> Summary:
         if run.state.alive:
             run.returned.append((run.values.constant(None), run.state))
     if not run.returned:
-        return Summary((), run.values.fresh(node), (), ())
+        return Summary(run.program.source, (), run.values.fresh(node), (), ())
     value, state = run.returned[0]
     for other, after in run.returned[1:]:
         test = run.telling(state.conditions, after.conditions)
@@ -47,7 +48,7 @@ def summarize(run: Run) -> Summary:
         if use.value.kind != "fresh" or use.value in outer or use.value.atoms == frozenset()
     ]
     changed = tuple(obj for obj in state.versions if obj.kind != "fresh")
-    return Summary(tuple(uses[:_MOST_USES]), value, fields, changed)
+    return Summary(run.program.source, tuple(uses[:_MOST_USES]), value, fields, changed)
 
 
 def block(run: Run, body: Sequence[ast.stmt]) -> None:
@@ -109,9 +110,10 @@ def statement(run: Run, node: ast.stmt) -> None:
             run.state.names[node.name] = _defined(run, node)
         case ast.Import() | ast.ImportFrom():
             for name, full in imports_of(node):
-                run.state.names[name] = run.values.make("library", full)
+                once = name in run.scope.once
+                run.state.names[name] = meant(run, run.program.imported(full) if once else full)
         case ast.ClassDef():
-            run.state.names[node.name] = run.values.make("class", node)
+            run.state.names[node.name] = run.values.make("class", run.program.classes[node])
         case ast.Delete(targets=gone):
             for each in gone:
                 assign(run, each, run.values.fresh(node))
@@ -201,7 +203,7 @@ def _leaving(run: Run, value: Value) -> Value:
     if value.kind != "function" or value.data.parent is not run.scope:
         return value
     summary = run.keys.summary(value.data)
-    if summary is None:
+    if isinstance(summary, str):
         return run.values.fresh(value.data)
     names = {
         leaf.data[1]: run.state.names[leaf.data[1]]

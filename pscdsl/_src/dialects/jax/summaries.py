@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pscdsl._src.dialects.jax.values import Condition, Value, Values, overlap, path_of
+from pscdsl._src.frontend.text.source import Source
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Use:
     inner: Value | None = None
     place: ast.AST | None = None
     """The call that draws, if it is in a function called here."""
+    source: Source | None = None
+    """The file of that call."""
     name: str = ""
     """How the code calls the key."""
 
@@ -51,6 +54,8 @@ class State:
 @dataclass(frozen=True)
 class Summary:
     """What a call of a function does."""
+
+    source: Source
 
     uses: tuple[Use, ...]
     result: Value

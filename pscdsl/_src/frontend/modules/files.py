@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pscdsl._src.frontend.text.display import NotANotebook, code_cells, decode
 from pscdsl._src.frontend.text.source import Source, from_bytes, read_bytes, searchable, shown_path
@@ -232,6 +232,9 @@ class FileFacts:
     """The files that determine the meanings of its names, directly or not."""
 
 
+_Analysis = TypeVar("_Analysis")
+
+
 class Files:
     """The files of a check by their real paths."""
 
@@ -261,6 +264,14 @@ class Files:
         self._words_of: dict[str, frozenset[str]] = {}
         self._texts: dict[str, str] = {}
         self._places: dict[str, str] = {}
+        self._analyses: dict[Callable[..., Any], Any] = {}
+
+    def analysis(self, kind: Callable[[Files], _Analysis]) -> _Analysis:
+        """Return the one analysis of a kind of these files, made when it is first needed."""
+        found: _Analysis | None = self._analyses.get(kind)
+        if found is None:
+            found = self._analyses[kind] = kind(self)
+        return found
 
     def knows(self, path: str) -> bool:
         """Return whether a file was given or read."""

@@ -1,0 +1,42 @@
+"""Calls that are given a key and cannot be followed, by cause: no finding follows from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Cause = Literal[
+    "library", "value", "method", "class", "decorator", "recursion", "generator", "size"
+]
+
+CAUSES: dict[Cause, str] = {
+    "library": "functions of other libraries",
+    "method": "methods of objects of unknown classes",
+    "value": "functions that are arguments or computed",
+    "class": "classes without an `__init__` in the project",
+    "decorator": "functions with unknown decorators",
+    "recursion": "functions that call themselves",
+    "generator": "generators and coroutines",
+    "size": "functions too large to follow",
+}
+"""What was called, for each cause, in the order of the summary."""
+
+
+@dataclass(frozen=True)
+class UnknownCall:
+    """One call that cannot be followed."""
+
+    path: str
+    line: int
+    column: int
+    cause: Cause
+    called: str
+    """What is called, as it is written."""
+
+
+def by_cause(calls: Iterable[UnknownCall]) -> Iterator[tuple[Cause, int]]:
+    """Yield the number of calls of each cause that occurs."""
+    counts = Counter(call.cause for call in calls)
+    return ((cause, counts[cause]) for cause in CAUSES if counts[cause])
