@@ -67,10 +67,13 @@ class Writer:
             self._fold,
             self._tuple,
             self._call,
+            self._dict,
+            self._object,
+            self._stack,
         ]
         if nested:
             kinds += [self._branch, self._loop, self._scan, self._cond, self._list, self._closure]
-            kinds += [self._fori, self._map]
+            kinds += [self._fori, self._map, self._while, self._switch, self._shared, self._maker]
         self.random.choice(kinds)(depth, nested)
 
     def _draw(self, depth: int, _: int) -> None:
@@ -199,11 +202,80 @@ class Writer:
             self.line("return x", depth + 1)
         self.line(f"x = {name}(x)", depth)
 
+    def _dict(self, depth: int, _: int) -> None:
+        one, two, name = self.take(), self.take(), self.name("d")
+        if one != two or self.faulty:
+            self.line(f'{name} = {{"a": jr.clone({one}), "b": jr.clone({two})}}', depth)
+            self.fresh += [f'{name}["a"]', f'{name}["b"]']
+
+    def _object(self, depth: int, _: int) -> None:
+        key, name = self.take(), self.name("sampler")
+        self.line(f"{name} = Sampler(jr.clone({key}))", depth)
+        for _ in range(self.random.randint(1, 2)):
+            wrong = self.faulty and self.random.random() < 0.3
+            self.line(f"x = x + {name}.{'again' if wrong else 'draw'}()", depth)
+        self.fresh.append(f"{name}.key")
+
+    def _stack(self, depth: int, _: int) -> None:
+        one, two = self.take(), self.take()
+        if one != two or self.faulty:
+            kinds = ["jnp.array([{}, {}])", "jnp.concatenate([{}[None], {}[None]])"]
+            kind = self.random.choice(kinds).format(one, two)  # jax refuses each use of a stack
+            self.line(f"x = x + jax.vmap(jr.normal)({kind}).sum()", depth)
+
+    def _while(self, depth: int, nested: int) -> None:
+        name, key, carried = self.name("loop"), self.take(), self.name("k")
+        self.line(f"def {name}(carry):", depth)
+        self.line("x, key, n = carry", depth + 1)
+        if self.faulty and self.random.random() < 0.3:
+            self.line(f"return x + {self.draw('key')}, key, n + 1", depth + 1)
+        else:
+            self.line("key, sub = jr.split(key)", depth + 1)
+            self._inside(depth + 1, nested, "sub")
+            self.line("return x, key, n + 1", depth + 1)
+        start = f"(x, jr.clone({key}), 0)"
+        call = f"jax.lax.while_loop(lambda carry: carry[2] < 3, {name}, {start})"
+        self.line(f"x, {carried}, _ = {call}", depth)
+        self.fresh.append(carried)
+
+    def _switch(self, depth: int, _: int) -> None:
+        key = self.take()
+        ways = ", ".join(f"lambda k: {self.draw('k')}" for _ in range(3))
+        self.line(f"x = x + jax.lax.switch(1, [{ways}, lambda k: 0.0], {key})", depth)
+
+    def _shared(self, depth: int, _: int) -> None:
+        """Map a function over numbers, with one key for all and one for each."""
+        name, shared, own = self.name("mapped"), self.take(), self.take()
+        if shared == own and not self.faulty:
+            return
+        self.line(f"def {name}(one, two, y):", depth)
+        self.line("x = y", depth + 1)
+        fresh, used = self.fresh, self.used
+        self.fresh, self.used = ["one", "two"], []
+        for _ in range(self.random.randint(1, 2)):
+            self.statement(depth + 1, 0)  # jax runs both ways of a `cond` that is mapped
+        self.fresh, self.used = fresh, used
+        self.line("return x", depth + 1)
+        keys = f"{shared}, jr.split({own}, 2), jnp.zeros(2)"
+        self.line(f"x = x + jax.vmap({name}, in_axes=(None, 0, 0))({keys}).sum()", depth)
+
+    def _maker(self, depth: int, _: int) -> None:
+        """Return a function that has a key of its own, and call it."""
+        make, made, key = self.name("make"), self.name("made"), self.take()
+        self.line(f"def {make}(key, scale=1.0):", depth)
+        self.line("def draw(x):", depth + 1)
+        self.line(f"return x + scale * {self.draw('key')}", depth + 2)
+        self.line("return draw", depth + 1)
+        self.line(f"{made} = {make}({key})", depth)
+        for _ in range(2 if self.faulty and self.random.random() < 0.3 else 1):
+            self.line(f"x = {made}(x)", depth)
+
 
 HEAD = """\
 import functools
 
 import jax
+import jax.numpy as jnp
 import jax.random as jr
 
 
@@ -219,6 +291,18 @@ def advanced(key):
 class Layer:
     def __init__(self, key):
         self.weight = jr.normal(key)
+
+
+class Sampler:
+    def __init__(self, key):
+        self.key = key
+
+    def draw(self):
+        self.key, sub = jr.split(self.key)
+        return jr.normal(sub)
+
+    def again(self):
+        return jr.normal(self.key)
 
 
 """

@@ -11,11 +11,11 @@ from pscdsl._src.dialects.jax.library_calls import library_call
 from pscdsl._src.dialects.jax.lookup import attribute, name_value
 from pscdsl._src.dialects.jax.names import Class, Scope
 from pscdsl._src.dialects.jax.run import Run
-from pscdsl._src.dialects.jax.summaries import with_path
+from pscdsl._src.dialects.jax.summaries import roots, with_path
 from pscdsl._src.dialects.jax.values import Condition, Value
 from pscdsl._src.frontend.text.source import FunctionStatement, parameters, with_defaults
 
-_ARRANGING = frozenset("reshape ravel flatten squeeze".split())
+_ARRANGING = frozenset("reshape ravel flatten".split())
 """Methods whose result holds the same keys."""
 
 
@@ -23,6 +23,16 @@ def call(
     run: Run, function: Value, args: list[Value], words: dict[str, Value], node: ast.AST
 ) -> Value:
     """Return the result of a call, and do what it does to keys."""
+    result = _result(run, function, args, words, node)
+    for name in (*run.scope.outer, *run.scope.rebound) if function.kind != "library" else ():
+        if name in run.state.names:  # what was called may have bound it
+            run.state.names[name] = run.values.fresh(node)
+    return result
+
+
+def _result(
+    run: Run, function: Value, args: list[Value], words: dict[str, Value], node: ast.AST
+) -> Value:
     match function.kind:
         case "function":
             return _apply(run, function.data, args, words, {}, node)
@@ -58,6 +68,8 @@ def call(
             result = library_call(run, function.data, args, words, node)
             run.bodies -= 1
             return result
+        case "field" if function.data[0] == "squeeze":
+            return function.parts[0]
         case "field" if function.data[0] in _ARRANGING:
             return run.values.item(function.parts[0], run.values.fresh(node))
         case "phi":
@@ -133,9 +145,8 @@ def _apply(
     def new(value: Value) -> Value:
         return run.values.substituted(value, leaf, known)
 
+    returned = {*roots(summary.result)}
     for use in summary.uses:
-        if use.value.kind == "seed" and not run.bodies:
-            continue  # the function called makes its own key
         conditions: set[Condition] = set()
         for test, holds in use.conditions:
             changed = new(test)
@@ -147,7 +158,8 @@ def _apply(
         else:
             value = new(with_path(run.values, use.key, use.path))
             place = use if use.place else replace(use, place=use.node, source=summary.source)
-            consume(run, value, node, frozenset(conditions), number, place)
+            hidden = use.key not in returned
+            consume(run, value, node, frozenset(conditions), number, place, hidden=hidden)
     result = new(summary.result)
     changes = [(new(key[0]), key[1], new(value)) for key, value in summary.fields]
     for obj in summary.changed:

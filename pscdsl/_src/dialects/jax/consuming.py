@@ -30,17 +30,29 @@ def consume(
     conditions: frozenset[Condition] = frozenset(),
     call: int = 0,
     inner: Use | None = None,
+    *,
+    hidden: bool = True,
 ) -> None:
-    """Use a key up; report if it was used before."""
+    """Use a key up; report if it was used before.
+
+    A function that is called may make its own key from a seed: other calls of it do the same, which
+    is reported only if they are steps of one loop of the library. `hidden`: it does not return it.
+    """
     if key.kind == "phi":
         test, then, other = key.parts
         for holds, each in ((True, then), (False, other)):
             more = conditions | run.known(test, holds)
-            consume(run, each, node, more, call, inner)
+            consume(run, each, node, more, call, inner, hidden=hidden)
         return
     if key.kind in ("const", "tuple", "dict", "function", "library"):
         return
     root, path = path_of(key)
+    if root.kind == "joined":
+        for each in root.parts if not path or path[0].kind == "row" else ():
+            rest = path[1:] if root.data else path
+            part = with_path(run.values, each, rest)
+            consume(run, part, node, conditions, call, inner, hidden=hidden)
+        return
     run.keys.known_keys.add(root)
     original = None
     if inner is not None:
@@ -53,13 +65,17 @@ def consume(
     if inner is not None:
         use = replace(use, place=inner.place, source=inner.source)
     before = run.state.uses.get(root, ())
+    own_seed = inner is not None and inner.value.kind == "seed"
     for first in before:
+        if own_seed and not (run.bodies and first.node is node):
+            continue
         if call and first.call == call and known_inside(first, use):
             continue
         if overlap(first.path, path) and not contradict(first.conditions, met):
             _report(run, first, _placed(run, first, use, inner))
             break
-    run.state.uses[root] = (*before, use)[-_MOST_USES:]
+    if run.bodies or not (own_seed and hidden):
+        run.state.uses[root] = (*before, use)[-_MOST_USES:]
     if all(each.node is not node or each.value is not root for each in run.recorded):
         run.recorded.append(use)
 

@@ -140,7 +140,7 @@ class Keys:
         finally:
             lowest = self._lowest[around]
             del self._lowest[around:], self._running[running:]
-        unknown = [
+        unknown: list[tuple[ast.AST, Cause]] = [
             (node, cause)
             for node, (cause, given) in run.unknown_calls.items()
             if any(path_of(each)[0] in self.known_keys for each in given)

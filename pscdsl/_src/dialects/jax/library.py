@@ -12,6 +12,20 @@ LAYERS = frozenset(
 )
 """Layers of `equinox.nn` that are initialised from `key=`."""
 CONSTANT_INITIALIZERS = frozenset("zeros ones constant zeros_init ones_init".split())
+SAME = frozenset(
+    "jax.device_put jax.numpy.array jax.numpy.asarray jax.numpy.squeeze jax.lax.squeeze".split()
+)
+"""Functions whose result holds the same keys at the same places, but for axes of one key."""
+ARRANGED = frozenset(
+    "jax.numpy.reshape jax.numpy.ravel jax.numpy.expand_dims jax.numpy.broadcast_to "
+    "jax.lax.reshape jax.lax.broadcast jax.lax.broadcast_in_dim jax.lax.expand_dims".split()
+)
+"""Functions whose result holds the same keys at other places."""
+JOINED = frozenset(
+    "jax.numpy.array jax.numpy.asarray jax.numpy.stack jax.numpy.concatenate "
+    "jax.lax.concatenate".split()
+)
+"""Functions that make an array of several."""
 
 JITTED = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "equinox.filter_pmap"})
 """Transformations that store the program, and run it again for other arguments."""

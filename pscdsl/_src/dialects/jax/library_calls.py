@@ -7,12 +7,15 @@ import ast
 from pscdsl._src.dialects.jax.consuming import consume
 from pscdsl._src.dialects.jax.control import ORDER, controlled, in_order, per_element
 from pscdsl._src.dialects.jax.library import (
+    ARRANGED,
     CONSTANT_INITIALIZERS,
     DERIVATIVES,
+    JOINED,
     KEY_FUNCTIONS,
     LAYERS,
     MAPPED,
     PER_ELEMENT,
+    SAME,
     SEEDS,
     TRANSPARENT,
 )
@@ -72,12 +75,20 @@ def library_call(
         )
     if name in ("builtins.isinstance", "builtins.len", "builtins.hasattr", "builtins.bool"):
         return values.make("op", name, *args)
-    if module == "jax.numpy" and last in ("asarray", "array") and len(args) == 1:
-        return args[0] if args[0].kind not in ("tuple", "dict", "const") else values.fresh(node)
+    if name in JOINED and args and args[0].kind == "tuple" and all(map(_is_array, args[0].parts)):
+        return values.make("joined", last != "concatenate", *args[0].parts)
+    if name in SAME and args:
+        return args[0] if name == "jax.device_put" or _is_array(args[0]) else values.fresh(node)
+    if name in ARRANGED and args and _is_array(args[0]):
+        return values.item(args[0], values.fresh(node))
     known = name.startswith(("builtins.", "jax.numpy.", "numpy.", "jax.debug.", "jax.lax."))
     if known and all(each.kind != "function" for each in (*args, *words.values())):
         return values.fresh(node)
     return run.unknown(values.make("library", name), args, words, node)
+
+
+def _is_array(value: Value) -> bool:
+    return value.kind not in ("tuple", "dict", "const")
 
 
 def _random(

@@ -19,6 +19,8 @@ def name_value(run: Run, name: str) -> Value:
     if name in run.state.names:
         return run.state.names[name]
     owner = run.scope.owner_of(name)
+    if owner is not None and name in owner.rebound:
+        return run.values.fresh(run.scope.node)
     if owner is None:
         return meant(run, run.program.builtin(name))
     if owner is run.scope:
@@ -58,20 +60,33 @@ def attribute(run: Run, owner: Value, attr: str) -> Value:
         return run.values.choice(owner.parts[0], then, other)
     if (found := run.state.fields.get((owner, attr))) is not None:
         return found
-    if owner.kind == "param" and owner.data[0].owner is not None:
-        scope, name = owner.data
-        given = parameters(scope.node)
-        if given and given[0] == name:
-            method = scope.owner.method(attr)
-            if method is not None and not _decorated(method):
-                return run.values.make("bound", method, owner)
-    if owner.kind == "object":
-        method = owner.data.method(attr)
-        if method is not None and not _decorated(method):
-            return run.values.make("bound", method, owner)
+    cls = _class_of(owner)
+    method = None if cls is None else cls.method(attr)
+    if method is not None and not _decorated(method):
+        return run.values.make("bound", method, owner)
     if owner.kind == "tuple" or owner.kind == "dict":
         return run.values.make("method", attr, owner)
     return run.field(owner, attr, run.state)
+
+
+def _class_of(value: Value) -> Class | None:
+    """Return the class of an object, or one above it."""
+    if value.kind == "object":
+        found: Class = value.data
+        return found
+    if value.kind not in ("param", "name"):
+        return None
+    scope: Scope = value.data[0]
+    name: str = value.data[1]
+    if value.kind == "param":
+        first = isinstance(scope.node, FunctionStatement) and parameters(scope.node)[:1] == [name]
+        return scope.owner if first else None
+    match scope.values.get(name):
+        case ast.Call(func=func):
+            called = scope.program.meaning(scope, func)
+            return called if isinstance(called, Class) else None
+        case _:
+            return None
 
 
 def _decorated(function: Scope) -> bool:

@@ -36,6 +36,10 @@ class Scope:
     names: frozenset[str] = frozenset()
     once: frozenset[str] = frozenset()
     """The names that one statement of this scope binds, or several imports of the same."""
+    outer: frozenset[str] = frozenset()
+    """The names of scopes around it that it may bind."""
+    rebound: set[str] = field(default_factory=set[str])
+    """Its names that functions in it may bind."""
     functions: dict[str, Scope] = field(default_factory=dict[str, "Scope"])
     """The functions that one statement of this scope defines, and nothing else binds."""
     classes: dict[str, Class] = field(default_factory=dict[str, "Class"])
@@ -77,7 +81,8 @@ class Class:
 
     def method(self, name: str) -> Scope | None:
         """Return a method of the class, or of a base class in the project."""
-        pending, seen = [self], {self}
+        pending: list[Class] = [self]
+        seen = {*pending}
         while pending:
             cls = pending.pop()
             if name in cls.methods:
@@ -260,6 +265,11 @@ def _fill(program: Program, scope: Scope) -> None:
             scope.values[each.target.id] = each.value
     given = [] if isinstance(node, ast.Module) else parameters(node)
     scope.names = frozenset({*bound, *given} - outer)
+    scope.outer = frozenset(outer & bound.keys())
+    for name in scope.outer:
+        owner = scope.parent.owner_of(name) if scope.parent else None
+        if owner is not None:
+            owner.rebound.add(name)
     once = {name for name, times in bound.items() if times == 1}
     once |= {name for (name, _), times in alike.items() if times == bound[name]}
     scope.once = frozenset(once - set(given))

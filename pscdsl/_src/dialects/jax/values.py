@@ -71,6 +71,9 @@ class Values:
         if value.kind == "tuple" and index.kind == "const" and isinstance(index.data, int):
             if -len(value.parts) <= index.data < len(value.parts):
                 return value.parts[index.data]
+        if value.kind == "joined" and value.data and index.kind == "const":
+            if isinstance(index.data, int) and -len(value.parts) <= index.data < len(value.parts):
+                return value.parts[index.data]
         if value.kind == "dict" and index.kind == "const" and index.data in value.data:
             place: int = value.data.index(index.data)
             return value.parts[place]
