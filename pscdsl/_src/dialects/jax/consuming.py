@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pscdsl._src.dialects.jax.run import Run
@@ -66,18 +67,23 @@ def consume(
         use = replace(use, place=inner.place, source=inner.source)
     before = run.state.uses.get(root, ())
     own_seed = inner is not None and inner.value.kind == "seed"
-    for first in before:
-        if own_seed and not (run.bodies and first.node is node):
-            continue
-        if call and first.call == call and known_inside(first, use):
-            continue
-        if overlap(first.path, path) and not contradict(first.conditions, met):
-            _report(run, first, _placed(run, first, use, inner))
-            break
+    if own_seed:
+        before = tuple(first for first in before if run.bodies and first.node is node)
+    compare(run, use, before, inner)
     if run.bodies or not (own_seed and hidden):
-        run.state.uses[root] = (*before, use)[-_MOST_USES:]
+        run.state.uses[root] = (*run.state.uses.get(root, ()), use)[-_MOST_USES:]
     if all(each.node is not node or each.value is not root for each in run.recorded):
         run.recorded.append(use)
+
+
+def compare(run: Run, use: Use, earlier: Sequence[Use], inner: Use | None = None) -> None:
+    """Report a use of a key if an earlier one uses it, too."""
+    for first in earlier:
+        if use.call and first.call == use.call and known_inside(first, use):
+            continue
+        if overlap(first.path, use.path) and not contradict(first.conditions, use.conditions):
+            _report(run, first, _placed(run, first, use, inner))
+            return
 
 
 def _report(run: Run, first: Use, again: Use) -> None:

@@ -36,7 +36,7 @@ def mapped(
             parts = [row(part, axis_at(axis, n)) for n, part in enumerate(value.parts)]
             return run.values.make(value.kind, value.data, *parts)
         if axis.kind == "const" and axis.data == 0:
-            return run.values.make("row", None, value, loop, step)
+            return run.values.row(value, loop, step)
         return run.values.fresh(node)
 
     rows = [row(each, axis_at(axes, n)) for n, each in enumerate(args)]

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pscdsl._src.dialects.jax.calls import call
+from pscdsl._src.dialects.jax.consuming import compare
 from pscdsl._src.dialects.jax.expressions import evaluate
 from pscdsl._src.dialects.jax.names import Program, Scope
 from pscdsl._src.dialects.jax.run import Run, TooMuch
 from pscdsl._src.dialects.jax.statements import summarize
-from pscdsl._src.dialects.jax.summaries import Summary
+from pscdsl._src.dialects.jax.summaries import Summary, Use
 from pscdsl._src.dialects.jax.unknown import Cause, UnknownCall
 from pscdsl._src.dialects.jax.values import Value, Values, path_of
 from pscdsl._src.frontend.modules.files import Files
@@ -35,6 +36,10 @@ class _Run(Run):
     ) -> Value:
         """Return the result of a call, and do what it does to keys."""
         return call(self, function, args, words, node)
+
+    def compare(self, use: Use, earlier: Sequence[Use]) -> None:
+        """Report a use of a key if an earlier one uses it, too."""
+        compare(self, use, earlier)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,10 @@ class Run(ABC):
         self, function: Value, args: list[Value], words: dict[str, Value], node: ast.AST
     ) -> Value:
         """Return the result of a call, and do what it does to keys."""
+
+    @abstractmethod
+    def compare(self, use: Use, earlier: Sequence[Use]) -> None:
+        """Report a use of a key if an earlier one uses it, too."""
 
     def telling(self, first: Iterable[Condition], second: Iterable[Condition]) -> Value:
         """Return the condition that holds in the first of two cases and not in the second."""
@@ -118,8 +122,29 @@ class Run(ABC):
         if len(alive) == 2:
             self.state = self.merged(test, *ends)
             self.state.conditions = before.conditions | (ends[0].conditions & ends[1].conditions)
+            for use in self._either_way(test, before, *ends):
+                self.compare(use, before.uses.get(use.value, ()))
+                self.state.uses[use.value] = (*self.state.uses[use.value], use)
+                self.recorded.append(use)
         else:
             self.state = alive[0] if alive else ends[0]
+
+    def _either_way(self, test: Value, before: State, *ends: State) -> Iterator[Use]:
+        """Yield the uses that one of two ways makes and the other one makes, too."""
+        then, other = (
+            [
+                use
+                for root in end.uses.keys() & ends[0].uses.keys() & ends[1].uses.keys()
+                for use in end.uses[root]
+                if root.kind != "seed"
+                and use not in before.uses.get(root, ())
+                and use.conditions == before.conditions | self.known(test, holds)
+            ]
+            for holds, end in zip((True, False), ends, strict=True)
+        )
+        for use in then:
+            if any(use.value is each.value and use.path == each.path for each in other):
+                yield replace(use, conditions=before.conditions)
 
     def known(self, test: Value, holds: bool) -> frozenset[Condition]:
         """Return what a condition says, part by part."""
@@ -178,7 +203,7 @@ class Run(ABC):
             case "const" | "range":
                 return self.values.fresh(origin)
             case _:
-                return self.values.make("row", None, iterated, loop, self.values.fresh(origin))
+                return self.values.row(iterated, loop, self.values.fresh(origin))
 
     def change(self, value: Value) -> None:
         """Forget the fields of an object."""

@@ -85,7 +85,7 @@ def with_path(values: Values, root: Value, path: Iterable[Value]) -> Value:
     """Return the item of a value at the end of some steps."""
     for step in path:
         if step.kind == "row":
-            root = values.make("row", None, root, *step.parts[1:])
+            root = values.row(root, *step.parts[1:])
         else:
             root = values.item(root, step)
     return root

@@ -79,6 +79,13 @@ class Values:
             return value.parts[place]
         return self.make("item", None, value, index)
 
+    def row(self, value: Value, *loop: Value) -> Value:
+        """Return the element of a value that a loop is at: the loop, and the step."""
+        if value.kind == "phi":
+            then, other = (self.row(each, *loop) for each in value.parts[1:])
+            return self.choice(value.parts[0], then, other)
+        return self.make("row", None, value, *loop)
+
     def choice(self, test: Value, then: Value, other: Value) -> Value:
         """Return one of two values, as a condition says."""
         if then is other:
@@ -127,6 +134,8 @@ class Values:
         match value.kind:
             case "item":
                 return self.item(parts[0], parts[1])
+            case "row":
+                return self.row(*parts)
             case "phi":
                 return self.choice(parts[0], parts[1], parts[2])
             case "eq":
