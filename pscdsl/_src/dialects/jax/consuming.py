@@ -117,6 +117,8 @@ def _shown(run: Run, node: ast.AST, root: Value) -> str:
     for each in (*node.args, *(word.value for word in node.keywords)):
         if not isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
             continue
+        if any(isinstance(part, ast.Call) for part in ast.walk(each)):
+            continue  # which is not called twice
         text = run.program.source.text_of(each)
         if len(text) <= 40 and any(root is leaf for leaf in roots(run.evaluate(each))):
             return text

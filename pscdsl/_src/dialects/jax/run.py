@@ -64,11 +64,12 @@ class Run(ABC):
 
     def telling(self, first: Iterable[Condition], second: Iterable[Condition]) -> Value:
         """Return the condition that holds in the first of two cases and not in the second."""
-        others = set(second)
-        for test, holds in first:
-            if (test, not holds) in others and holds:
-                return test
-        return self.values.fresh("case")
+        own, others = frozenset(first), frozenset(second)
+        for test, holds in own:
+            if (test, not holds) in others:
+                return test if holds else self.values.make("not", None, test)
+        tests = (test for test, _ in own ^ others)
+        return self.values.make("op", "case", self.values.fresh("case"), *tests)
 
     def merged(self, test: Value, first: State, second: State) -> State:
         names = {

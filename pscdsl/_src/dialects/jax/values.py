@@ -48,7 +48,9 @@ class Values:
         if found is None:
             found = Value(kind, data, parts)
             if found.depth > _DEEPEST:
+                atoms = found.atoms
                 found = self.fresh(found)
+                found.atoms |= atoms
             self._known[key] = found
         return found
 
