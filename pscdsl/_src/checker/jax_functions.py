@@ -22,7 +22,9 @@ from pscdsl._src.frontend.text.source import FunctionStatement
 from pscdsl._src.frontend.values import AnyValue, Poisoned
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
-from pscdsl.typing.signatures import Signature
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.dims import names as size_names
+from pscdsl.typing.signatures import RecordSpec, Signature, declared_dims, walk_paths
 
 PROVEN: Final = frozenset(
     "PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 PSC508".split()
@@ -55,7 +57,9 @@ def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:
             yield _checked(node.name, node, partial(module.function, node))
         elif isinstance(node, ast.ClassDef):
             for each in node.body:
-                if isinstance(each, ast.FunctionDef) and _is_annotated(each, of_class=True):
+                if not isinstance(each, ast.FunctionDef) or each.name == "__init__":
+                    continue
+                if _is_annotated(each, of_class=True):
                     find = partial(_method, module, node, each)
                     yield _checked(f"{node.name}.{each.name}", each, find, node.name)
 
@@ -121,20 +125,53 @@ def _cause(finding: Diagnostic) -> str:
 
 
 def _confirmed(definition: JaxDefinition, errors: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings that occur also for numbers in place of the sizes."""
+    """Return the findings that occur also for numbers in place of the sizes.
+
+    A size that only fields of records name is meant to be whatever fits: a finding counts if it
+    occurs for each size of another name in its place.
+    """
     if not any(each.code in PROVEN for each in errors):
         return []
     signature = definition.signature
     names = signature.size_names()
+    of_records = _names_of_records(signature)
     for first in range(2):
         sizes = {name: _SIZES[(at + first) % len(_SIZES)] for at, name in enumerate(names)}
-        one = JaxDefinition(definition.closure, _at(signature, sizes), definition.method_of)
-        concrete, _ = check_definition(one)
-        places = {(each.code, each.span) for each in concrete if each.code in PROVEN}
-        found = [each for each in errors if (each.code, each.span) in places]
+        tried = [sizes] + [
+            {**sizes, own: sizes[other]}
+            for own in names
+            if own in of_records
+            for other in names
+            if other != own
+        ]
+        found = errors
+        for each in tried:
+            found = found and _occurring(definition, found, each)
         if found:
             return found
     return []
+
+
+def _occurring(
+    definition: JaxDefinition, errors: list[Diagnostic], sizes: Mapping[str, int]
+) -> list[Diagnostic]:
+    """Return the findings that occur for these sizes."""
+    concrete = _at(definition.signature, sizes)
+    found, _ = check_definition(JaxDefinition(definition.closure, concrete, definition.method_of))
+    places = {(each.code, each.span) for each in found if each.code in PROVEN}
+    return [each for each in errors if (each.code, each.span) in places]
+
+
+def _names_of_records(signature: Signature) -> frozenset[str]:
+    """Return the sizes that fields of records name, and no array that is a parameter itself."""
+    inside, outside = set[str](), set[str]()
+    for parameter in signature.parameters:
+        is_record = isinstance(parameter.spec, RecordSpec)
+        for _, part in walk_paths(parameter.spec, ""):
+            for dim in declared_dims(part):
+                if isinstance(dim, Dim):
+                    (inside if is_record else outside).update(size_names(dim))
+    return frozenset(inside - outside)
 
 
 def _at(signature: Signature, sizes: Mapping[str, int]) -> Signature:

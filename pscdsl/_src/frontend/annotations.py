@@ -20,6 +20,7 @@ from pscdsl._src.frontend.values import (
     Alias,
     AnyValue,
     EnumMember,
+    External,
     Marker,
     Poison,
     Poisoned,
@@ -607,8 +608,10 @@ def _record_spec(
             for names, frame, nodes in field.applied:
                 own = [spec_of(frame, node) for node in nodes]
                 spec = meaning(spec, dict(zip(names, own, strict=False)))
-        except Poisoned:
-            raise Failure(*field.frame.session.findings) from None
+        except (Failure, Poisoned):
+            if not field.frame.scope.is_jax:
+                raise Failure(*field.frame.session.findings) from None
+            spec = StaticSpec("Any", (External(f"{cls.title}.{field.name}", library=True),))
         spec = meaning(spec, meant) if meant else spec
         fields.append((field.name, renamed(spec, renaming) if renaming else spec))
         size += extent(fields[-1][1])

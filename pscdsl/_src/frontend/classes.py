@@ -146,7 +146,7 @@ class _Reader:
     def __init__(self, frame: Frame, node: ast.ClassDef) -> None:
         self.frame = frame
         self.node = node
-        self.text = ClassText(node, "namespace")
+        self.text = ClassText(node, "record" if frame.scope.is_jax else "namespace")
         self.bound: dict[str, ast.AST] = {}
         self.inherited: frozenset[str] = frozenset()
         self.is_jax = frame.scope.is_jax
@@ -206,6 +206,8 @@ class _Reader:
                 text.kind, text.base = "enumeration", name
             elif not isinstance(value, RecordClass) and name in WITHOUT_MEANING:
                 continue
+            elif self.is_jax and isinstance(value, External | RecordClass):
+                continue  # what a class inherits from there is unknown
             else:
                 shown = self.frame.source.text_of(base)
                 raise refuse(self.frame, base, f"the base class `{shown}`", "use a function of it")
@@ -226,7 +228,8 @@ class _Reader:
             if self.is_jax and known in JAX_DATACLASSES:
                 self.text.kind, made = "dataclass", True
                 continue
-            if known != "dataclasses.dataclass" or self.text.kind not in ("namespace", "dataclass"):
+            plain = ("namespace", "dataclass", *(("record",) if self.is_jax else ()))
+            if known != "dataclasses.dataclass" or self.text.kind not in plain:
                 shown = self.frame.source.text_of(head)
                 raise refuse(self.frame, decorator, f"the decorator `{shown}` of a class")
             if not self._is_frozen(decorator) and not self.is_jax:
@@ -234,7 +237,7 @@ class _Reader:
                 raise refuse(self.frame, self.node, what, rewrite)
             self.text.kind, made = "dataclass", True
         declares = any(isinstance(statement, ast.AnnAssign) for statement in self.node.body)
-        if self.text.kind == "dataclass" and not made and declares:
+        if self.text.kind == "dataclass" and not made and declares and not self.is_jax:
             what = f"fields of `{name}`, which is no dataclass itself,"
             raise refuse(self.frame, self.node, what, "decorate it with `@dataclass(frozen=True)`")
 
@@ -306,7 +309,7 @@ class _Reader:
         frame, kind = self.frame, self.text.kind
         if name in self.bound:
             raise refuse(frame, node, f"`{name}`, which the class binds twice,", "bind it once")
-        if name in self.inherited:
+        if name in self.inherited and not self.is_jax:
             what = f"`{name}`, which is a field of the base class already,"
             raise refuse(frame, node, what, "give it another name")
         if name.startswith("__"):
@@ -317,8 +320,8 @@ class _Reader:
                 known = name not in OF_CLASSES | PLACES
             else:
                 known = name in OF_RECORDS or (kind == "precord" and name == "__invariant__")
-            if self.is_jax and name == "__init__":
-                pass  # instances that it makes are not followed
+            if self.is_jax and dunder:
+                pass  # instances that an `__init__` makes are not followed
             elif not dunder or not known:
                 rewrite = REBUILDING.get(name, "one underscore, or none")
                 raise refuse(frame, node, f"`{name}` of a class", rewrite)
