@@ -127,23 +127,17 @@ def _cause(finding: Diagnostic) -> str:
 def _confirmed(definition: JaxDefinition, errors: list[Diagnostic]) -> list[Diagnostic]:
     """Return the findings that occur also for numbers in place of the sizes.
 
-    A size that only fields of records name is meant to be whatever fits: a finding counts if it
-    occurs for each size of another name in its place.
+    A size that only fields of a record name is meant to be whatever fits: a finding counts if it
+    occurs for each size in its place that the record does not name.
     """
     if not any(each.code in PROVEN for each in errors):
         return []
     signature = definition.signature
     names = signature.size_names()
-    of_records = _names_of_records(signature)
+    pairs = _loose_pairs(signature)
     for first in range(2):
         sizes = {name: _SIZES[(at + first) % len(_SIZES)] for at, name in enumerate(names)}
-        tried = [sizes] + [
-            {**sizes, own: sizes[other]}
-            for own in names
-            if own in of_records
-            for other in names
-            if other != own
-        ]
+        tried = [sizes, *({**sizes, own: sizes[other]} for own, other in pairs)]
         found = errors
         for each in tried:
             found = found and _occurring(definition, found, each)
@@ -162,16 +156,30 @@ def _occurring(
     return [each for each in errors if (each.code, each.span) in places]
 
 
-def _names_of_records(signature: Signature) -> frozenset[str]:
-    """Return the sizes that fields of records name, and no array that is a parameter itself."""
-    inside, outside = set[str](), set[str]()
+def _loose_pairs(signature: Signature) -> list[tuple[str, str]]:
+    """Return sizes that only fields of a record name, each with sizes that the record does not."""
+    inside: list[frozenset[str]] = []
+    outside = set[str]()
     for parameter in signature.parameters:
-        is_record = isinstance(parameter.spec, RecordSpec)
-        for _, part in walk_paths(parameter.spec, ""):
-            for dim in declared_dims(part):
-                if isinstance(dim, Dim):
-                    (inside if is_record else outside).update(size_names(dim))
-    return frozenset(inside - outside)
+        found = frozenset[str]().union(
+            *(
+                size_names(dim)
+                for _, part in walk_paths(parameter.spec, "")
+                for dim in declared_dims(part)
+                if isinstance(dim, Dim)
+            )
+        )
+        if isinstance(parameter.spec, RecordSpec):
+            inside.append(found)
+        else:
+            outside |= found
+    known = outside.union(*inside)
+    return [
+        (own, other)
+        for found in inside
+        for own in sorted(found - outside)
+        for other in sorted(known - found)
+    ]
 
 
 def _at(signature: Signature, sizes: Mapping[str, int]) -> Signature:

@@ -7,7 +7,6 @@ give the same values for the same source.
 from __future__ import annotations
 
 import ast
-import functools
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -116,6 +115,7 @@ class StaticModule:
         self.folders = folders
         """The folders of its submodules, if it is a package; a namespace package has several."""
         self._bindings: Bindings | None = None
+        self._is_jax: bool | None = None
         self._unseen = False
         """Whether it takes all names of a module that cannot be read."""
         self._values: dict[str, AnyValue] = {}
@@ -135,10 +135,12 @@ class StaticModule:
         """The module's name."""
         return self._module
 
-    @functools.cached_property
+    @property
     def is_jax(self) -> bool:
         """Return whether its functions compute as JAX's do."""
-        return is_in_dialect(self.source, self.path, self.project.files.dialect)
+        if self._is_jax is None:
+            self._is_jax = is_in_dialect(self.source, self.path, self.project.files.dialect)
+        return self._is_jax
 
     @property
     def names(self) -> Bindings:
