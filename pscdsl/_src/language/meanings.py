@@ -341,7 +341,19 @@ class Meaning:
 
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to the arguments of a call in a kernel."""
+        if here is not None and (jax := here.program.jax) is not None and self._is_draw:
+            here.program.jax = None  # numbers are drawn with all bits of integers
+            try:
+                found = self._applied(here, args, kwargs, widening=False)
+            finally:
+                here.program.jax = jax
+            return narrowed(found)
         return narrowed(self._applied(here, args, kwargs, widening=False))
+
+    @property
+    def _is_draw(self) -> bool:
+        """Return whether it draws random numbers."""
+        return self.name.startswith("pscdsl.random.")
 
     def of_mixed(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to operands whose dtypes meet as NumPy promotes them, if that is exact."""

@@ -79,7 +79,7 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak, may_be_array, note_array
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.language.meanings import MEANINGS, Meaning, not_taken
+from pscdsl._src.language.meanings import MEANINGS, Meaning, narrowed, not_taken
 from pscdsl._src.language.results import Result, Results
 from pscdsl.numpy import methods
 from pscdsl.numpy.calling import in_loop, refuse_missing, values_only
@@ -694,7 +694,8 @@ def _cast(
     match x:
         case bool() | int() | float() | complex():
             with np.errstate(all="ignore"):
-                return here.constant(to_numpy(dtype).type(x))
+                made: AnyValue = narrowed(here.constant(to_numpy(dtype).type(x)))
+                return made
         case Value() | Weak():
             array: Array = x
         case np.ndarray() | np.generic():

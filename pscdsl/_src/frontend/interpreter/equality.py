@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 import numpy as np
 
 from pscdsl._src.frontend.interpreter import python_numbers
+from pscdsl._src.frontend.interpreter.frames import NoProgram
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.traces import Trace
@@ -24,6 +25,7 @@ from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
     AnyValue,
+    Array,
     EnumMember,
     External,
     KnownModule,
@@ -39,7 +41,7 @@ from pscdsl._src.frontend.values import (
     describe,
     is_traced,
 )
-from pscdsl._src.ir.builder import Builder, PythonNumber
+from pscdsl._src.ir.builder import Builder, PythonNumber, Value
 from pscdsl._src.ir.numpy_dtypes import meant_by
 from pscdsl._src.language.meanings import Meaning
 from pscdsl.typing.assumptions import Fact
@@ -346,10 +348,10 @@ OPEN = ("typing.", "collections.", "numbers.", "abc.")
 
 def isinstance_(here: Builder, value: AnyValue, classes: AnyValue, /) -> bool:
     """Return whether a value is an instance of some classes; a Failure if that is unknown."""
-    del here
     value = meant(value)
+    in_jax = not isinstance(here, NoProgram) and here.program.jax is not None
     for cls in _flat(classes):
-        found = _is(value, cls)
+        found = _is_in_jax(value, cls) if in_jax and is_traced(value) else _is(value, cls)
         if found is None:  # perhaps no class at all, which Python finds before it tries the next
             what = f"whether {describe(value)} is an instance of {describe(cls)}"
             raise Failure(NotStatic(what=what))
@@ -364,6 +366,16 @@ def _flat(classes: AnyValue) -> Iterator[AnyValue]:
             yield from _flat(class_)
     else:
         yield classes
+
+
+def _is_in_jax(value: Array, cls: AnyValue) -> bool | None:
+    """Return whether an array or number of a JAX program is an instance of a class."""
+    if not isinstance(value, Value):  # an array of JAX, or a number of Python's or NumPy's
+        return _is(value, cls)
+    if isinstance(cls, Marker) and cls.name in ("jaxtyping.Array", "builtins.object"):
+        return True
+    known = isinstance(cls, Marker | RecordClass | StaticFunction)
+    return False if known and not getattr(cls, "name", "").startswith(OPEN) else None
 
 
 def _is(value: AnyValue, cls: AnyValue) -> bool | None:
@@ -397,5 +409,7 @@ def _is(value: AnyValue, cls: AnyValue) -> bool | None:
         known = name in PYTHON or not name.startswith(("builtins.", "enum."))
         return (name in PYTHON and isinstance(value, PYTHON[name])) if known else None
     if isinstance(value, EnumMember) and name in PYTHON:
+        return False
+    if isinstance(value, (DType, *_SAME_THING)) and name in (*NUMBERS, "jaxtyping.Array"):
         return False
     return None

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from pscdsl._src.frontend.interpreter.places import Cell, Change, Ref, load
+from pscdsl._src.frontend.modules.jax_programs import outside_packages
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
 from pscdsl._src.frontend.values import POISON, AnyValue, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program, Value
@@ -445,7 +446,10 @@ class Session:
 
     def report(self, failure: Failure) -> None:
         """Keep findings, each place and kind once, up to a limit."""
+        in_jax = self.program is not None and self.program.jax is not None
         for diagnostic in failure.diagnostics:
+            if in_jax:
+                diagnostic = outside_packages(diagnostic)
             if len(self.findings) == MAX_FINDINGS:
                 self.findings.append(TooManyFindings(limit=MAX_FINDINGS, span=diagnostic.span))
             if len(self.findings) > MAX_FINDINGS:

@@ -9,6 +9,7 @@ from typing import Final
 
 from pscdsl._src.frontend.text.source import Source
 from pscdsl._src.support.tracebacks import JAX_PACKAGES
+from pscdsl.typing.diagnostics import Diagnostic
 
 _OTHERS: Final = frozenset({"mlx", "pscdsl", "tensorflow", "torch"})
 """Libraries that types of jaxtyping may be about, and our own."""
@@ -62,3 +63,11 @@ def is_in_dialect(source: Source, path: str | None, dialect: str) -> bool:
         return False
     found = frozenset(imported_roots(source))
     return found.isdisjoint(_OTHERS) and not found.isdisjoint({*ROOTS, "jaxtyping"})
+
+
+def outside_packages(finding: Diagnostic) -> Diagnostic:
+    """Return a finding in the packages that stand for JAX's at the call that led there."""
+    span = finding.span
+    while span.call_site is not None and is_package_of_ours(os.path.realpath(span.path)):
+        span = span.call_site
+    return finding if span is finding.span else finding.replaced(span=span, labels=())
