@@ -1,0 +1,47 @@
+"""Control flow by functions."""
+
+import numpy as np
+
+import pscdsl as psc
+from pscdsl import associative_scan
+
+
+def _condition(pred):
+    """Return a condition as a truth value."""
+    return pred if isinstance(pred, bool) else np.asarray(pred) != 0
+
+
+def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):
+    """Return what one of two functions returns."""
+    given = operands if operand is None else (operand,)
+    return psc.cond(_condition(pred), true_fun, false_fun, *given)
+
+
+def switch(index, branches, *operands, operand=None):
+    """Return what one of several functions returns."""
+    given = operands if operand is None else (operand,)
+    return psc.switch(index, branches, *given)
+
+
+def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
+    """Return the last state, and the results of each step."""
+    return psc.scan(f, init, xs, length=length, reverse=reverse)
+
+
+def while_loop(cond_fun, body_fun, init_val):
+    """Return the first state for which a condition does not hold."""
+
+    def condition(state):
+        return np.asarray(cond_fun(state)) != 0
+
+    return psc.while_loop(condition, body_fun, init_val)
+
+
+def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+    """Return the state after steps with a counter."""
+    return psc.fori_loop(lower, upper, body_fun, init_val)
+
+
+def map(f, xs, *, batch_size=None):
+    """Return the results of a function for each row."""
+    return psc.map(f, xs)

@@ -1,0 +1,49 @@
+"""The normal distribution."""
+
+import numpy as np
+
+from pscdsl.special import log_ndtr as _log_ndtr
+from pscdsl.special import ndtr as _ndtr
+from pscdsl.special import ndtri as _ndtri
+
+_LOG_ROOT = 0.9189385332046727
+
+
+def logpdf(x, loc=0, scale=1):
+    """Return the logarithm of the density."""
+    return -0.5 * np.square((x - loc) / scale) - np.log(scale) - _LOG_ROOT
+
+
+def pdf(x, loc=0, scale=1):
+    """Return the density."""
+    return np.exp(logpdf(x, loc, scale))
+
+
+def cdf(x, loc=0, scale=1):
+    """Return the distribution function."""
+    return _ndtr((x - loc) / scale)
+
+
+def logcdf(x, loc=0, scale=1):
+    """Return the logarithm of the distribution function."""
+    return _log_ndtr((x - loc) / scale)
+
+
+def sf(x, loc=0, scale=1):
+    """Return the probability of a larger number."""
+    return cdf(-x, -loc, scale)
+
+
+def logsf(x, loc=0, scale=1):
+    """Return the logarithm of the probability of a larger number."""
+    return logcdf(-x, -loc, scale)
+
+
+def ppf(q, loc=0, scale=1):
+    """Return the inverse of the distribution function."""
+    return _ndtri(q) * scale + loc
+
+
+def isf(q, loc=0, scale=1):
+    """Return the inverse of the probability of a larger number."""
+    return ppf(1 - np.asarray(q), loc, scale)
