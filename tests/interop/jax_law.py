@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from pscdsl._src.checker.check import deep_stack, quiet
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
@@ -207,7 +208,7 @@ def rows(table: str) -> list[tuple[str, str]]:
 
     The marks `~` and `?` before an expression stay.
     """
-    found = []
+    found: list[tuple[str, str]] = []
     for line in filter(None, map(str.strip, table.splitlines())):
         name, *expressions = re.split(r" \| ", line)
         found += [(name, each) for each in expressions]
@@ -216,8 +217,7 @@ def rows(table: str) -> list[tuple[str, str]]:
 
 def given(name: str) -> Any:
     """Return an operand as jax takes it."""
-    import jax
-
+    jax: Any = pytest.importorskip("jax")
     return jax.numpy.asarray(OPERANDS[name])
 
 

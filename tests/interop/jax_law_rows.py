@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -52,21 +53,21 @@ _PAIRS: Final = (
     "nan"), ("k", "0"), ("b", "2"), ("s", "h"), ("c", "2.5"),
 )  # fmt: skip
 
-NUMPY = tables()["jax.numpy"]
 _DIVIDING: Final = frozenset("floor_divide mod remainder fmod divmod power pow".split())
-for _name in _ELEMENTWISE:
-    NUMPY += f"{_name} | " + " | ".join(f"?jnp.{_name}({each})" for each in _ARGUMENTS) + "\n"
 _BY_ZERO: Final = {("b", "k"), ("c", "u"), ("c", "d"), ("q", "k"), ("k", "0")}
 """Pairs with a zero, of which XLA leaves quotients of integers, and powers, to the machine."""
-for _name in _BINARY:
-    NUMPY += (
-        f"{_name} | "
-        + " | ".join(
-            f"?jnp.{_name}({a}, {b})"
-            for a, b in _PAIRS
-            if (a, b) not in _BY_ZERO or _name not in _DIVIDING
-        )
-        + "\n"
-    )
-TABLES: Final = {**tables(), "jax.numpy": NUMPY}
+
+
+def products() -> Iterator[str]:
+    """Yield the lines of functions of elements: each with many operands."""
+    for name in _ELEMENTWISE:
+        yield " | ".join([name, *(f"?jnp.{name}({each})" for each in _ARGUMENTS)])
+    for name in _BINARY:
+        left_out = _BY_ZERO if name in _DIVIDING else frozenset[tuple[str, str]]()
+        pairs = [pair for pair in _PAIRS if pair not in left_out]
+        yield " | ".join([name, *(f"?jnp.{name}({a}, {b})" for a, b in pairs)])
+
+
+_WRITTEN: Final = tables()
+TABLES: Final = {**_WRITTEN, "jax.numpy": "\n".join([_WRITTEN["jax.numpy"], *products()])}
 """The expressions of each module: `name | expression | …` on each line."""

@@ -19,7 +19,7 @@ from tests.interop.jax_law import Ours, given, parameters, program, reason, rows
 from tests.interop.jax_law_rows import TABLES
 from tests.support.share import some
 
-jax = pytest.importorskip("jax")
+jax: Any = pytest.importorskip("jax")
 
 ALL: Final = [(module, *row) for module, table in TABLES.items() for row in rows(table)]
 """The module, the name and the expression of each row."""
@@ -37,7 +37,7 @@ def test_expressions_are_what_jax_computes(part: int, tmp_path: Path) -> None:
     ours = Ours(tmp_path, expressions)
     names: dict[str, Any] = {}
     exec(program(expressions, types=False), names)
-    wrong = []
+    wrong: list[tuple[str, str]] = []
     for number, (_, _, written) in enumerate(own):
         found = outcome(ours, number, names[f"f{number}"])
         if not is_right(written, found):
@@ -104,7 +104,7 @@ def exported(path: Path) -> set[str]:
 def public_modules() -> Mapping[str, Path]:
     """Return the public modules of our packages by name."""
     root = Path(JAX_PACKAGES)
-    found = {}
+    found: dict[str, Path] = {}
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         parts = parts[:-1] if parts[-1] == "__init__" else parts

@@ -11,7 +11,7 @@ from pscdsl.typing.diagnostics import Failure
 from tests.interop.jax_law import Ours, given, parameters, program, reason
 from tests.support.share import some
 
-jax = pytest.importorskip("jax")
+jax: Any = pytest.importorskip("jax")
 
 ARRAYS: Final = ("b", "u", "uu", "q", "c", "d", "k", "h", "f", "x", "z")
 """An operand of each dtype that JAX has without its 64 bits."""
@@ -34,7 +34,7 @@ def test_results_have_jaxs_dtypes(tmp_path: Path) -> None:
     ours = Ours(tmp_path, expressions)
     names: dict[str, Any] = {}
     exec(program(expressions, types=False), names)
-    wrong = []
+    wrong: list[tuple[str, str, str]] = []
     both = 0
     for number, expression in enumerate(expressions):
         mine, theirs = own_dtype(ours, number), dtype_of(names[f"f{number}"], expression)
