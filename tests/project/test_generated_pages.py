@@ -63,6 +63,7 @@ def primitives() -> str:
         each
         for each in subclasses(Primitive)
         if each.name and each not in NOT_RUN and getattr(each.__base__, "name", "") != each.name
+        if not each.__module__.startswith("pscdsl._src.targets.")  # which users never see
     ]
     named = {each.name: each for each in classes if each.__module__.startswith(OWN_PRIMITIVES)}
     rows: list[tuple[str, str, str]] = []

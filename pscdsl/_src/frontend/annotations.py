@@ -608,8 +608,10 @@ def _record_spec(
             for names, frame, nodes in field.applied:
                 own = [spec_of(frame, node) for node in nodes]
                 spec = meaning(spec, dict(zip(names, own, strict=False)))
-        except (Failure, Poisoned):
+        except (Failure, Poisoned) as failure:
             if not field.frame.scope.is_jax:
+                if isinstance(failure, Failure):
+                    raise
                 raise Failure(*field.frame.session.findings) from None
             spec = StaticSpec("Any", (External(f"{cls.title}.{field.name}", library=True),))
         spec = meaning(spec, meant) if meant else spec
