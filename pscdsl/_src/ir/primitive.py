@@ -408,6 +408,10 @@ class TargetHlo(Hlo, Protocol):
         """Return whether this is in a loop or a branch, where XLA leaves some operations slow."""
         ...
 
+    def has_library(self) -> bool:
+        """Return whether XLA may give reductions of floats to its library; note that it matters."""
+        ...
+
     def everywhere(self, x: H) -> int | float | None:
         """Return the real number that fills a constant; None if x is not such a constant."""
         ...
@@ -426,6 +430,10 @@ class TargetHlo(Hlo, Protocol):
 
     def effort(self, x: H, enough: int) -> int:
         """About how many operations an element of x takes, if they are fewer than `enough`."""
+        ...
+
+    def is_flat(self, x: H) -> bool:
+        """Return whether x is computed from numbers, and arrays with its elements in order."""
         ...
 
     def kept_apart(self, x: H) -> H:

@@ -338,11 +338,7 @@ def kept_extreme(
     of integers in the same order, among which NaN is the most extreme.
     """
     if row_length(hlo, axes, given) <= SHORT_ROW or given.dtype is BF16:
-        signed = SIGNED[given.dtype.bits]
-        number = ordered(hlo, x, given, signed.range[1 if kind == "maximum" else 0])
-        whole, found = given.with_dtype(signed), output.with_dtype(signed)
-        (best,) = hlo.lower(Reduce(kind, axes), (number,), (whole,), (found,))
-        return from_ordered(hlo, best, output)
+        return ordered_extreme(hlo, kind, x, axes, given, output)
     plain = combiner(hlo, kind)
 
     def both(old: Sequence[H], new: Sequence[H]) -> Sequence[H]:
@@ -358,6 +354,17 @@ def kept_extreme(
         both,
     )
     return hlo.select(is_nan, hlo.full(float("nan"), output), extreme)
+
+
+def ordered_extreme(
+    hlo: Hlo, kind: Extreme, x: H, axes: tuple[int, ...], given: ArrayType, output: ArrayType
+) -> H:
+    """Emit the extremum of integers in the order of floats, among which NaN is the most extreme."""
+    signed = SIGNED[given.dtype.bits]
+    number = ordered(hlo, x, given, signed.range[1 if kind == "maximum" else 0])
+    whole, found = given.with_dtype(signed), output.with_dtype(signed)
+    (best,) = hlo.lower(Reduce(kind, axes), (number,), (whole,), (found,))
+    return from_ordered(hlo, best, output)
 
 
 def combiner(hlo: Hlo, kind: Reduction) -> Callable[[Sequence[H], Sequence[H]], Sequence[H]]:

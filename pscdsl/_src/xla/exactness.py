@@ -50,6 +50,11 @@ def options(module: Any) -> Mapping[str, Any]:
     return found
 
 
+def may_sum_products(module: Any) -> bool:
+    """Return whether a module gets no library for its reductions."""
+    return _OperationFacts(module).may_sum_products()
+
+
 # Note [Sums of products]
 # XLA on CPUs hands to a library, YNNPACK: single products of matrices, convolutions, and reductions
 # with the elementwise operations and products of matrices before them. In such a reduction, a

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pscdsl._src.ir.primitive import H, Hlo, TargetHlo, Types
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.elementwise import add, minimum, multiply
+from pscdsl._src.primitives.elementwise import (
+    Convert,
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    maximum,
+    minimum,
+    multiply,
+)
 from pscdsl._src.primitives.indexing import DynamicSlice, Gather
+from pscdsl._src.primitives.pointwise import Elementwise
 from pscdsl._src.primitives.reductions import (
     OPERATIONS,
     ArgReduce,
@@ -24,30 +34,30 @@ from pscdsl._src.primitives.reductions import (
     combiner,
     extreme,
     identity,
+    ordered_extreme,
 )
 from pscdsl._src.primitives.shaping import Concatenate, Reshape, Slice, without
 from pscdsl._src.targets.forms import Context, Form
-from pscdsl._src.targets.rewriting import defined
-from pscdsl.typing.array_types import ArrayType, size_of
+from pscdsl._src.targets.rewriting import Apart, defined
+from pscdsl.typing.array_types import ArrayType, Shape, size_of
 from pscdsl.typing.dims import numbers
-from pscdsl.typing.dtypes import BOOL, C64, C128, F32, F64, I32, U8, DType
+from pscdsl.typing.dtypes import BOOL, C64, C128, F32, F64, I32, DType
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
 
 
-# Elements next to each other, combined slice by slice first, then one by one.
+# Elements that are combined side by side, then one after another.
 
 
 Axes: TypeAlias = tuple[int, ...]
 
 FOLDED_REDUCTIONS = Form(
     "folded_reductions",
-    "In loops, sums, products and extremes of neighbours are taken of slices first, elementwise, "
-    "until few elements are left, which XLA combines one after another: sums of 64 numbers take "
-    "0.8 of the time, of 256 0.5, the largest of 64 0.5, of 256 0.2.  Outside of loops so are "
-    "whether some or all neighbours hold, extremes of integers, of floats in rows of 33 to 64, and "
-    "places, and so are counts, in bytes: 0.1 to 0.3 of the time for a million elements.",
+    "Elements are combined side by side before few are left, which XLA combines one after another. "
+    "In loops, slices of neighbours are combined elementwise: sums of 64 numbers take 0.8 of the "
+    "time, of 256 0.5, the largest of 64 0.5, of 256 0.2.  Larger arrays are combined by blocks, "
+    "with the computation of their elements: 0.1 to 0.3 of the time for a million.",
 )
 WIDTH: Final = 256
 """Bits of the elements that are left in loops: as wide as vectors are."""
@@ -56,18 +66,9 @@ MOST_ROWS: Final = 16
 MOST_ELEMENTS: Final = 1 << 14
 """Loops with larger arrays are not native, and reductions in them not slow."""
 MOST_SLICES: Final = 8
-"""The most slices that are combined in one operation, in loops."""
-FEWER_SLICES: Final = 4
-"""The most slices outside of loops: with more, XLA reads computed elements at distances of powers
-of 2, which took 3 to 5 times as long as one element after another."""
-LEFT: Final = 16
-"""The number of elements that are left outside of loops."""
-LONG_ROW: Final = 33
-"""The least number of neighbours in a row that pays outside of loops."""
-MANY: Final = 48 << 10
-"""The least number of elements of the whole array there."""
-_BYTE: Final = 255
-_IDEMPOTENT: Final = frozenset(("and", "or", "maximum", "minimum"))
+"""The most slices that are combined in one operation."""
+_EXTREMES: Final = frozenset(("maximum", "minimum"))
+_IDEMPOTENT: Final = _EXTREMES | {"and", "or"}
 """Operations by which an element may be combined twice."""
 
 
@@ -89,11 +90,7 @@ def fewer(
     kind, axes = primitive.kind, primitive.axes
     wide = array.with_dtype(accumulator(kind, array.dtype))
     partial = output.with_dtype(wide.dtype)
-    if kind == "sum":
-        wider, axes, wide = counted(hlo, hlo.convert(x, wide), axes, wide)
-    else:
-        wider = hlo.convert(x, wide)
-    wider, axes, wide = folded(hlo, kind, wider, axes, wide)
+    wider, axes, wide = folded(hlo, kind, hlo.convert(x, wide), axes, wide)
     if wide.dtype.is_float and (kind == "maximum" or kind == "minimum"):
         result = extreme(hlo, kind, wider, axes, wide, partial)
     else:
@@ -119,80 +116,42 @@ def folded(
     the given one without the given axes.
     """
     operation, neutral = OPERATIONS[kind], identity(kind, given.dtype)
-    rows, count = _rows(hlo, axes, given)
-    dtype = given.dtype
-    if is_folded(hlo, count, dtype) and 0 < rows <= MOST_ROWS and rows * count <= MOST_ELEMENTS:
-        folds = _Folds(hlo, operation, neutral, rows, WIDTH // dtype.bits, MOST_SLICES)
-    elif is_long(hlo, rows, count) and operation in _IDEMPOTENT and _is_exact(dtype):
-        folds = _Folds(hlo, operation, neutral, rows, LEFT, FEWER_SLICES)
-    else:
-        return x, axes, given
-    return folds.of(x, given, len(axes), count)
-
-
-def counted(
-    hlo: TargetHlo, x: H, axes: Sequence[int], given: ArrayType
-) -> tuple[H, Axes, ArrayType]:
-    """Fold a sum of small numbers that are not negative, such as truth values, in bytes."""
-    rows, count = _rows(hlo, axes, given)
-    if given.dtype.bits < 32 or not given.dtype.is_integer or not is_long(hlo, rows, count):
-        return x, tuple(axes), given
-    low, high = hlo.bounds(x)
-    if low < 0 or not 0 < high <= _BYTE // 2:
-        return x, tuple(axes), given
-    small = given.with_dtype(U8)
-    folds = _Folds(hlo, "add", 0, rows, LEFT, FEWER_SLICES, most=_BYTE // int(high))
-    small_x, axes, small = folds.of(hlo.convert(x, small), small, len(axes), count)
-    given = small.with_dtype(given.dtype)
-    return hlo.convert(small_x, given), axes, given
-
-
-def _rows(hlo: TargetHlo, axes: Sequence[int], given: ArrayType) -> tuple[int, int]:
-    """Return the number of rows of neighbours and their length; zeros if other axes follow."""
     shape, first = hlo.shape(given.shape), given.rank - len(axes)
-    if tuple(sorted(axes)) != tuple(range(first, given.rank)):
-        return 0, 0
-    return prod(shape[:first]), prod(shape[first:])
-
-
-def is_long(here: Context | TargetHlo, rows: int, count: int) -> bool:
-    """Return whether rows of `count` neighbours are combined by slices outside of loops."""
-    return not here.nested and count >= LONG_ROW and rows * count >= MANY
-
-
-def _is_exact(dtype: DType) -> bool:
-    """Return whether a dtype has no NaN, and XLA combines its neighbours slowly."""
-    return dtype is BOOL or (dtype.is_integer and dtype.bits >= 32)
+    rows, count = prod(shape[:first]), prod(shape[first:])
+    if (
+        tuple(sorted(axes)) != tuple(range(first, given.rank))
+        or not is_folded(hlo, count, given.dtype)
+        or not 0 < rows <= MOST_ROWS
+        or rows * count > MOST_ELEMENTS
+    ):
+        return x, axes, given
+    folds = _Folds(hlo, operation, neutral, rows, WIDTH // given.dtype.bits)
+    return folds.of(x, given, len(axes), count)
 
 
 @dataclass(frozen=True)
 class _Folds:
-    """A reduction by slices of rows of `most` elements, until few elements are left."""
+    """A reduction by slices of rows, until `left` elements of each, or a few more, are left."""
 
     hlo: TargetHlo
     operation: str
     neutral: object
     rows: int
     left: int
-    slices: int
-    most: int = 1 << 62
 
     def of(self, x: H, given: ArrayType, axes: int, count: int) -> tuple[H, Axes, ArrayType]:
         """Emit the array with fewer elements along its last axes, the last axis, and its type."""
         shape = given.shape[: given.rank - axes]
         rows = () if self.rows == 1 else (self.rows,)
         x = self.hlo.reshape(x, given.with_shape((*rows, count)))
-        inside = 1
-        while (whole := self._next(count, inside)) > 1:
+        while (whole := self._next(count)) > 1:
             x, count = self._fold(x, given, rows, count, whole)
-            inside *= whole
         left = given.with_shape((*shape, count))
         return self.hlo.reshape(x, left), (len(shape),), left
 
-    def _next(self, count: int, inside: int) -> int:
+    def _next(self, count: int) -> int:
         """Return the number of slices to combine next."""
-        most = min(count // self.left, self.most // inside)
-        return min(self.slices, 1 << max(most.bit_length() - 1, 0))
+        return min(MOST_SLICES, 1 << max((count // self.left).bit_length() - 1, 0))
 
     def _fold(
         self, x: H, given: ArrayType, rows: tuple[int, ...], count: int, whole: int
@@ -216,6 +175,171 @@ class _Folds:
         return parts[0], width
 
 
+# Long reductions by blocks.
+#
+# XLA combines the elements of a row one after another, and those of more than 32 by windows, which
+# is slow, too.  A block of a few rows of a few lanes it unrolls: LLVM then makes vector code of the
+# block, with the computation of the elements in it, unless that is long.
+#
+# Floats are combined so in modules whose reductions XLA may not give to its library (`exactness`);
+# the library computes sums, and whole softmaxes, in one pass.  Integers it does not take, and along
+# columns XLA's own code for stored integers is as fast.
+
+
+LANES: Final = 16
+"""The number of neighbours that are combined side by side."""
+ROWS: Final = 8
+"""The least number of rows of a block, if there are enough."""
+SHORT: Final = 16
+"""The most elements that are combined one after another."""
+LEAST_IN_ALL: Final = 1 << 12
+"""The least number of elements of the whole array."""
+LEAST_OF_COLUMNS: Final = 48 << 10
+"""The least number of computed integers that are combined along columns."""
+HEAVY: Final = 16
+"""The least effort of elements that are computed first: LLVM makes no vector code of a long
+computation that is unrolled."""
+_LANES: Final = (16, 8, 12, 10, 14)
+_ROWS: Final = (8, 10, 12, 9, 11, 7, 6, 5, 4, 13, 14, 15, 16, 3, 2)
+"""Sizes of blocks that leave no elements over, the best first."""
+_OF_TRUTHS: Final[dict[Reduction, Reduction]] = {
+    "all": "minimum",
+    "and": "minimum",
+    "any": "maximum",
+    "or": "maximum",
+}
+_COMBINE: Final[dict[Reduction, Elementwise]] = {
+    "sum": add,
+    "product": multiply,
+    "maximum": maximum,
+    "minimum": minimum,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+}
+
+
+@FOLDED_REDUCTIONS.translation
+def by_blocks(
+    primitive: Reduce | Largest,
+    hlo: TargetHlo,
+    operands: Sequence[H],
+    inputs: Types,
+    outputs: Types,
+) -> Sequence[H] | None:
+    """Emit a long reduction by blocks."""
+    (x,), (given,) = operands, inputs
+    shape, dtype = hlo.shape(given.shape), given.dtype
+    size = prod(shape)
+    if not primitive.axes or size < LEAST_IN_ALL or (hlo.in_loop and size <= MOST_ELEMENTS):
+        return None
+    is_flat = hlo.is_flat(x)
+    first, last = _last_run(primitive.axes, shape, is_flat)
+    if prod(shape[first:last]) <= SHORT:
+        return None
+    if dtype is BOOL or dtype.is_integer:
+        if prod(shape[last:]) > 1 and (size < LEAST_OF_COLUMNS or hlo.effort(x, 1) < 1):
+            return None
+    elif hlo.has_library() or (isinstance(primitive, Reduce) and primitive.kind in _EXTREMES):
+        return None
+    if isinstance(primitive, Largest):
+        return (ordered_extreme(hlo, "maximum", x, primitive.axes, given, outputs[0]),)
+    given = given.with_shape(shape)
+    block = defined(_Blocks(is_flat), primitive, (given,))
+    if hlo.effort(x, HEAVY) >= HEAVY:
+        return hlo.lower(Apart(block), operands, (given,), outputs)
+    return hlo.block(block, operands)
+
+
+def _last_run(axes: Axes, shape: tuple[int, ...], is_flat: bool) -> tuple[int, int]:
+    """Return the first and one past the last of the last axes to combine, which are neighbours."""
+    last = max(axes)
+    first, after = last, prod(shape[last + 1 :])
+    while is_flat and first - 1 in axes and prod(shape[first : last + 1]) * after < 4 * LANES:
+        first -= 1
+    return first, last + 1
+
+
+def _divided(count: int) -> tuple[int, int, int]:
+    """Return numbers of blocks, of the rows of each, and of lanes, for most of so many elements."""
+    for lanes in _LANES:
+        for rows in _ROWS:
+            if count % (lanes * rows) == 0:
+                return count // (lanes * rows), rows, lanes
+    whole = count // LANES
+    if whole == 1:
+        return 1, 2, LANES // 2
+    rows = min(whole, min(range(ROWS, 2 * ROWS), key=lambda rows: whole % rows))
+    return whole // rows, rows, LANES
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Defines a reduction as one of few elements, each of which is a block combined."""
+
+    is_flat: bool
+    """Whether axes may be joined."""
+
+    def __call__(self, reduce: Reduce, operands: Sequence[Value]) -> Sequence[Value]:
+        (x,) = operands
+        kind, dtype = reduce.kind, x.dtype
+        wide = I32 if dtype is BOOL else accumulator(kind, dtype)
+        if wide is not dtype:
+            kind = _OF_TRUTHS.get(kind, kind) if dtype is BOOL else kind
+            (found,) = self(Reduce(kind, reduce.axes), (Convert(wide)(x),))
+            return (Convert(dtype)(found),)
+        shape = numbers(x.shape)
+        first, last = _last_run(reduce.axes, shape, self.is_flat)
+        count, before, after = prod(shape[first:last]), shape[:first], shape[last:]
+        rest = after if prod(after) > 1 else ()
+        x = Reshape((*before, count, *rest))(x)
+        combine = replace(reduce, axes=(first,))
+        if rest:
+            lanes = max(1, LANES // prod(rest)) if self.is_flat else 1
+            rows = min(ROWS, count // lanes)
+            blocks = count // (rows * lanes)
+        else:
+            blocks, rows, lanes = _divided(count)
+        main = blocks * rows * lanes
+        several = (blocks,) if blocks > 1 else ()
+        row = rest if lanes == 1 else (lanes * prod(rest),)
+        place = first + len(several)
+        found = Reshape((*before, *several, rows, *row))(_part(x, first, 0, main))
+        found = replace(reduce, axes=(place,))(found)
+        if not rest:
+            found = replace(reduce, axes=(place,))(found)
+        if several or (rest and lanes > 1):
+            left = _Left((*before, blocks * lanes, *rest) if rest else found.shape)
+            found = Apart(defined(left, combine, (found.type,)))(found)
+        if main < count:
+            found = _COMBINE[kind](found, combine(_part(x, first, main, count)))
+        if axes := tuple([axis for axis in reduce.axes if axis < first]):
+            found = replace(reduce, axes=axes)(found)
+        output = without(shape, reduce.axes)
+        return (found if found.shape == output else Reshape(output)(found),)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """Defines the reduction of what blocks have left, in this shape."""
+
+    shape: Shape
+
+    def __call__(self, combine: Reduce, operands: Sequence[Value]) -> Sequence[Value]:
+        (x,) = operands
+        return (combine(x if x.shape == self.shape else Reshape(self.shape)(x)),)
+
+
+def _part(x: Value, axis: int, start: int, stop: int) -> Value:
+    """Return a part of an array along an axis."""
+    shape = numbers(x.shape)
+    if (start, stop) == (0, shape[axis]):
+        return x
+    starts, stops = [0] * len(shape), list(shape)
+    starts[axis], stops[axis] = start, stop
+    return Slice(tuple(starts), tuple(stops), (1,) * len(shape))(x)
+
+
 # Places of extremes of large arrays: the extreme first, then its place.
 
 
@@ -230,7 +354,9 @@ SHORT_PLACE_ROW = 31
 LEAST_TWICE = 1024
 """The least number of elements for two passes."""
 LONG_INTEGERS = 64
-"""The least length of rows of integers of 32 bits or more, if slices of rows are combined."""
+"""The least length of rows of integers of 32 bits or more, outside of loops."""
+LEAST_INTEGERS = 48 << 10
+"""The least number of such integers in all."""
 BLOCK = 1024
 """The number of elements in a block of a vector."""
 LEAST_ROW = 512
@@ -278,7 +404,7 @@ def _place_gains(place: ArgReduce, here: Context | TargetHlo, given: ArrayType) 
     if here.in_loop or place.axis < len(shape) - 1:
         return True
     if given.dtype.is_integer and given.dtype.bits >= 32:
-        return length >= LONG_INTEGERS and is_long(here, count // length, length)
+        return not here.nested and length >= LONG_INTEGERS and count >= LEAST_INTEGERS
     return True
 
 

@@ -26,11 +26,12 @@ from pscdsl._src.xla.emit.facts import (
     content,
     effort,
     flushed,
+    is_flat,
 )
 from pscdsl._src.xla.lapack import Routines
 from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.limits import NotSupported
-from pscdsl.typing.diagnostics import Failure, Span
+from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
 from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.dtypes import BOOL, I32, KEY, DType
 
@@ -273,6 +274,10 @@ class Operations:
         """About how many operations an element of x takes, if they are fewer than `enough`."""
         return effort(x, enough)
 
+    def is_flat(self, x: H) -> bool:
+        """Return whether x is computed from numbers, and arrays with its elements in order."""
+        return is_flat(x)
+
     # Note [Expensive]
     # XLA fuses elementwise computations into their readers, even into those that read an element
     # many times, unless the last operation counts as expensive. A quotient does. LLVM sees that the
@@ -506,20 +511,27 @@ def emit_module(
 
     Results may reuse the memory of the parameters in `donate`.
     """
-    module = ModuleEmitter(lowering).lower(function, dict(sizes), donate)
+    emitter = ModuleEmitter(lowering)
+    module = emitter.lower(function, dict(sizes), donate)
     if function.fast_math:
         c.set_fast(module)
-    else:
-        exactness.keep(module)
+        return module
+    if emitter.library_matters and exactness.may_sum_products(module):
+        module = ModuleEmitter(lowering, has_library=False).lower(function, dict(sizes), donate)
+    exactness.keep(module)
     return module
 
 
 class ModuleEmitter:
     """A module under construction: the functions made, and those whose body is pending."""
 
-    def __init__(self, lowering: Lowering) -> None:
+    def __init__(self, lowering: Lowering, has_library: bool = True) -> None:
         c.context()
         self.lowering = lowering
+        self.has_library = has_library
+        """Whether XLA may give reductions of floats to its library."""
+        self.library_matters = False
+        """Whether the module would be another one without the library."""
         self.translations = lowering.translations
         self.module = c.mlir.Module.create(c.unknown())
         self.holds_nan = False
@@ -644,6 +656,11 @@ class Emitter(Operations):
         """Return the target's way to call LAPACK's routines."""
         return self._module.lowering.routines
 
+    def has_library(self) -> bool:
+        """Return whether XLA may give reductions of floats to its library; note that it matters."""
+        self._module.library_matters = True
+        return self._module.has_library
+
     def note_nan(self) -> None:
         """Note that some constant contains a NaN."""
         self._module.holds_nan = True
@@ -666,14 +683,17 @@ class Emitter(Operations):
 
     def inner(self) -> Emitter:
         """For a function that is called here."""
-        return Emitter(self._module, self._sizes, self.in_loop, self.nested)
+        made = Emitter(self._module, self._sizes, self.in_loop, self.nested)
+        made._place = self._place
+        return made
 
     def function(self, block: Block, name: str, bounds: Sequence[Bounds]) -> EmittedFunction:
         """Emit a block as a separate function, for operands within bounds."""
         inputs, outputs = (
             [self.tensor(type_) for type_ in types] for types in (block.in_types, block.out_types)
         )
-        place = self._module.place(block.equations[-1].span)
+        span = block.equations[-1].span
+        place = self._place if span is NOWHERE else self._module.place(span)
         entry = c.function(self._module.module, name, inputs, outputs, place)
         for x, known in zip(entry.arguments, bounds, strict=True):
             if known != ANY:
@@ -694,7 +714,8 @@ class Emitter(Operations):
         values: dict[Any, H] = dict(zip(block.params, operands, strict=True))
         outer, place = self._place, self._module.place
         for equation in block.equations:
-            self._place = place(equation.span)
+            if equation.span is not NOWHERE:
+                self._place = place(equation.span)
             inputs = equation.inputs
             given = [values[a] if a in values else self._literal(a) for a in inputs]
             outputs = equation.outputs

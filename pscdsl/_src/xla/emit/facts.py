@@ -366,6 +366,13 @@ def weight(name: str) -> int | None:
     return _WEIGHTS.get(name)
 
 
+_MOVING: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in "concatenate dynamic_slice gather iota pad reverse slice transpose".split()
+)
+"""The operations that XLA computes with their readers, and that do not go element by element."""
+
+
 def effort(x: Any, enough: int) -> int:
     """About how many operations an element takes; no more are looked for than `enough`."""
     found, due, seen = 0, [x], {x}
@@ -378,3 +385,20 @@ def effort(x: Any, enough: int) -> int:
             seen.update(operands)
             due += operands
     return found
+
+
+def is_flat(x: Any) -> bool:
+    """Return whether XLA computes an array from numbers, and arrays with its elements in order."""
+    due, seen = [x], {x}
+    while due:
+        made = due.pop().owner
+        name = getattr(made, "name", "")  # a parameter of a block has none
+        if name == "stablehlo.broadcast_in_dim":
+            if made.operands[0].type.shape:
+                return False
+        elif name in _MOVING:
+            return False
+        elif weight(name) is not None:
+            due += [operand for operand in made.operands if operand not in seen]
+            seen.update(made.operands)
+    return True
