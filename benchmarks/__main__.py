@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import building, report
 from benchmarks.alone import alternating
-from benchmarks.alongside import Alongside, measure
+from benchmarks.alongside import SLOW, Alongside, measure
 from benchmarks.checking import checking
 from benchmarks.dispatch import dispatch
 from benchmarks.measure import Ratio, middle
@@ -38,18 +38,20 @@ def in_processes(subject: str, work: Workload, processes: int) -> list[Row]:
     """A workload beside each of the others, the median of several processes.
 
     Where memory happens to lie, and on which core a thread wakes, changes a process's times by
-    10 to 30 % for as long as it lives.
+    10 to 30 % for as long as it lives.  What takes more than `SLOW` is measured in the first only.
     """
     beside_torch = (
         [alternating(subject, work, processes, "torch.compile")] if has_torch(work) else []
     )
     if work.alone:
         return [alternating(subject, work, processes), *beside_torch]
-    found = [_apart(work.name) for _ in range(processes)]
+    found = [_apart(work.name)]
+    slow = [name for name, each in found[0].ratios.items() if each.theirs > SLOW]
+    found += [_apart(work.name, slow) for _ in range(processes - 1)]
     goals = {"jax.jit": work.goal, "forward": work.derived.goal if work.derived else None}
     rows = beside_torch
     for rival in found[0].ratios:
-        row = Row.of(subject, work.name, rival, middle([one.ratios[rival] for one in found]))
+        row = Row.of(subject, work.name, rival, middle(_of(rival, found)))
         row = replace(row, goal=goals.get(rival))
         if rival == "jax.jit":
             row = replace(row, bytes=found[0].bytes, their_bytes=found[0].their_bytes)
@@ -57,8 +59,12 @@ def in_processes(subject: str, work: Workload, processes: int) -> list[Row]:
     return rows
 
 
-def _apart(name: str) -> Alongside:
-    command = [sys.executable, "-m", "benchmarks", "--apart", name]
+def _of(rival: str, found: Sequence[Alongside]) -> list[Ratio]:
+    return [one.ratios[rival] for one in found if rival in one.ratios]
+
+
+def _apart(name: str, skipped: Sequence[str] = ()) -> Alongside:
+    command = [sys.executable, "-m", "benchmarks", "--apart", name, *skipped]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     data = json.loads(done.stdout.splitlines()[-1])
     data["ratios"] = {name: Ratio(**each) for name, each in data["ratios"].items()}
@@ -128,7 +134,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--apart", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.apart:
-        print(json.dumps(asdict(measure(WORKLOADS[options.names[0]]))))
+        print(json.dumps(asdict(measure(WORKLOADS[options.names[0]], options.names[1:]))))
         return
     if options.without:
         os.environ[VARIABLE] = options.without  # also in the processes that this starts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from pscdsl._src.xla.runtime.devices import put
 
 ROUNDS = 31
 SLOW = 5.0
-"""What takes more seconds is measured once, after results have been compared."""
+"""What takes more seconds is measured once, NumPy and Autograd as their results are compared."""
 LEAST = 0.02
 """How many seconds each turn takes at least, so that the clock and the first call do not count."""
 
@@ -37,8 +38,8 @@ class Alongside:
     """Of jax.jit's."""
 
 
-def measure(work: Workload) -> Alongside:
-    """Our time beside each of the others'; a ValueError if results differ."""
+def measure(work: Workload, skipped: Collection[str] = ()) -> Alongside:
+    """Our time beside each of the others' but those skipped; a ValueError if results differ."""
     jax: Any = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", work.double)
     arguments = work.arguments(work.scale)
@@ -49,14 +50,21 @@ def measure(work: Workload) -> Alongside:
         "jax.jit": lambda: jax.block_until_ready(jitted(*there))
     }
     for name, function in rivals(work, arguments).items():
-        others[name] = _called(function, numbers)
+        if name not in skipped:
+            others[name] = _called(function, numbers)
     here = on_device(arguments)
     ours = blocking(work.kernel, here)
-    for rival in others.values():
-        check_equal(work.name, work.tolerance, ours(), rival())
+    ratios: dict[str, Ratio] = {}
+    for name, rival in others.items():
+        start = time.perf_counter()
+        found = rival()
+        taken = time.perf_counter() - start
+        check_equal(work.name, work.tolerance, ours(), found)
+        if taken > SLOW and name.startswith("numpy"):  # others compile in their first call
+            ratios[name] = once(seconds(ours), taken)
     if work.derived is not None:
         others["forward"] = blocking(work.derived.forward, here)
-    ratios = {name: beside(ours, rival) for name, rival in others.items()}
+    ratios |= {name: beside(ours, rival) for name, rival in others.items() if name not in ratios}
     memory = compiled(work.kernel, arguments).memory()
     theirs = jitted.lower(*there).compile().memory_analysis()
     return Alongside(
@@ -118,11 +126,16 @@ def resolution(dtype: np.dtype[Any]) -> float:
     return float(find(dtype).eps) if dtype.kind in "fcV" else 0.0
 
 
+def once(mine: float, other: float) -> Ratio:
+    """What was measured once."""
+    return Ratio(mine, other, *[mine / other] * 3)
+
+
 def beside(ours: Callable[[], Any], theirs: Callable[[], Any]) -> Ratio:
     """Both in turn, for as many rounds as a few seconds have."""
     mine, other = seconds(ours), seconds(theirs)
     longest = max(mine, other)
     if longest > SLOW:
-        return Ratio(mine, other, *[mine / other] * 3)
+        return once(mine, other)
     rounds = ROUNDS if longest < 0.1 else max(3, int(3 / longest))
     return compare(ours, theirs, min(rounds, ROUNDS), max(1, int(LEAST / longest)))
