@@ -24,7 +24,7 @@ from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dims import names as size_names
-from pscdsl.typing.signatures import RecordSpec, Signature, declared_dims, walk_paths
+from pscdsl.typing.signatures import RecordSpec, Signature, declared_dims, trees_of, walk_paths
 
 PROVEN: Final = frozenset(
     "PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 PSC508".split()
@@ -133,6 +133,8 @@ def _confirmed(definition: JaxDefinition, errors: list[Diagnostic]) -> list[Diag
     if not any(each.code in PROVEN for each in errors):
         return []
     signature = definition.signature
+    if any(True for each in signature.parameters for _ in trees_of(each.spec)):
+        return []  # their arrays are examples
     names = signature.size_names()
     pairs = _loose_pairs(signature)
     for first in range(2):
@@ -152,7 +154,7 @@ def _occurring(
     """Return the findings that occur for these sizes."""
     concrete = _at(definition.signature, sizes)
     found, _ = check_definition(JaxDefinition(definition.closure, concrete, definition.method_of))
-    places = {(each.code, each.span) for each in found if each.code in PROVEN}
+    places = {(x.code, x.span) for x in found if x.code in PROVEN and not x.is_sampled}
     return [each for each in errors if (each.code, each.span) in places]
 
 
@@ -169,7 +171,7 @@ def _loose_pairs(signature: Signature) -> list[tuple[str, str]]:
                 if isinstance(dim, Dim)
             )
         )
-        if isinstance(parameter.spec, RecordSpec):
+        if any(isinstance(part, RecordSpec) for _, part in walk_paths(parameter.spec, "")):
             inside.append(found)
         else:
             outside |= found
