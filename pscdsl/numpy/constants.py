@@ -11,7 +11,7 @@ import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak, may_be_array
 from pscdsl._src.ir.numpy_dtypes import from_numpy, to_numpy
-from pscdsl._src.language.meanings import MEANINGS, as_dtype, describe, function
+from pscdsl._src.language.meanings import MEANINGS, Atomic, as_dtype, describe, function
 from pscdsl.numpy.calling import as_operand
 from pscdsl.typing import dtypes
 from pscdsl.typing.array_types import ArrayType
@@ -131,7 +131,7 @@ class IntegerInfo:
 
 
 @dataclass(frozen=True)
-class NumpyInfo:
+class NumpyInfo(Atomic):
     """What NumPy's own `np.finfo` or `np.iinfo` gave, outside of kernels."""
 
     info: Any

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.ir.program import Scalar
-from pscdsl._src.language.meanings import MEANINGS, Meaning, describe, function
+from pscdsl._src.language.meanings import MEANINGS, Applicable, Meaning, describe, function
 from pscdsl._src.language.results import Result, Results
 from pscdsl._src.primitives.reductions import Accumulation, Cumulative, Extreme, Reduce
 from pscdsl._src.primitives.scan import Scan
@@ -382,12 +382,16 @@ def makes_new(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class BoundMethod:
+class BoundMethod(Applicable):
     """A method of one array, ready to be called."""
 
     name: str
     value: Value | Weak
     function: Callable[[Builder, Value | Weak, Sequence[Any], Mapping[str, Any]], Any]
+
+    def holds(self) -> Sequence[Value | Weak]:
+        """Return the array."""
+        return (self.value,)
 
     def apply(self, here: Builder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call it."""

@@ -432,7 +432,7 @@ class Alternative:
     cost: int
 
 
-class AnyFunction:
+class AnyFunction(Applicable):
     """A function that is given as an argument, whose result resembles its argument."""
 
     name = "function"

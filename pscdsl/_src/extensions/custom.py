@@ -19,7 +19,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.live import closure_of
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, leaf, unflatten
-from pscdsl._src.frontend.values import describe, from_static, is_poisoned
+from pscdsl._src.frontend.values import Applicable, describe, from_static, is_poisoned
 from pscdsl._src.interpreters.replay import has_tangent, over_batch, replay
 from pscdsl._src.ir.broadcasting import broadcast_to
 from pscdsl._src.ir.builder import Builder, Program, Value
@@ -559,7 +559,7 @@ def register_translation_rule(primitive: UserPrimitive[..., Any], rule: Translat
     primitive.translation(rule)
 
 
-class CustomDefinition:
+class CustomDefinition(Applicable):
     """A user's primitive as the front end sees it."""
 
     def __init__(self, closure: Closure, primitive: UserPrimitive[..., Any] | None = None) -> None:

@@ -18,7 +18,7 @@ from pscdsl._src.frontend.modules.live import abstract, closure_of
 from pscdsl._src.frontend.modules.rereading import reread, tell
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.trees import at, flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import External, describe, is_traced
+from pscdsl._src.frontend.values import Applicable, External, describe, is_traced
 from pscdsl._src.ir.builder import Builder
 from pscdsl.typing.array_types import StaticType, Type, leaves, same_structure, substitute_tree
 from pscdsl.typing.codes.limits import (
@@ -292,7 +292,7 @@ def pure(function: Callable[P, R]) -> PureFunction[P, R]:
     return PureFunction(function)
 
 
-class VouchedDefinition:
+class VouchedDefinition(Applicable):
     """A function that is vouched for, as the front end sees it."""
 
     def __init__(

@@ -19,6 +19,7 @@ from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
     Alias,
     AnyValue,
+    Atomic,
     EnumMember,
     External,
     Marker,
@@ -83,7 +84,7 @@ TREE = Marker("pscdsl.Tree")
 
 
 @dataclass(frozen=True)
-class TypeVariable:
+class TypeVariable(Atomic):
     """A type variable, and the trees of arrays that it may be bound to."""
 
     name: str

@@ -204,12 +204,10 @@ def holds_sizes(value: AnyValue) -> bool:
             return False
         case RecordValue(fields=fields):
             return any(map(holds_sizes, fields.values()))
-        case Partial():
-            return any(map(holds_sizes, (value.function, *value.args, *value.kwargs.values())))
-        case BoundMethod():
-            return holds_sizes(value.self_value)
+        case Partial() | BoundMethod():
+            return any(map(holds_sizes, value.holds()))
         case _:
-            return not hasattr(value, "__pscdsl_definition__")
+            return True
 
 
 def dtypes_of(

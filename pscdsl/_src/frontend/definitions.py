@@ -51,6 +51,7 @@ from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
 from pscdsl._src.frontend.values import (
     POISON,
     AnyValue,
+    Applicable,
     Args,
     Array,
     Kwargs,
@@ -167,7 +168,7 @@ class Elaborations:
     """A sentence about each loop, by path, line and column."""
 
 
-class Definition:
+class Definition(Applicable):
     """A kernel: a function, its declared types, and its elaborations.
 
     A signature and facts about its sizes may be given in place of those that the source declares.

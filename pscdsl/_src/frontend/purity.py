@@ -7,7 +7,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, assert_never
 
 import numpy as np
 
@@ -15,15 +15,20 @@ from pscdsl._src.frontend.values import (
     MAX_BITS,
     MAX_ITEMS,
     AnyValue,
+    Applicable,
     CPythonFunction,
     EnumMember,
     External,
     MapValue,
     Once,
+    Open,
     Partial,
     Place,
     Poison,
     Poisoned,
+    RecordValue,
+    Simple,
+    VectorValue,
     describe,
     is_traced,
     require_narrow,
@@ -778,19 +783,21 @@ def iterator_in(value: Place) -> Once | None:
 
 def parts(value: Binding) -> Sequence[Place]:
     """Return the values that a value holds."""
-    found = tree_parts(value)
-    if found is not None:
-        return found
+    if isinstance(value, Simple):
+        return ()
     match value:
-        case Partial():
-            return [*value.args, *value.kwargs.values()]
+        case tuple() | list() | dict() | RecordValue() | MapValue() | VectorValue():
+            return tree_parts(value) or ()
+        case Applicable() | Open():
+            return value.holds()
         case EnumMember():
             return [value.value]
         case Enum():
             return [value._value_]
+        case set() | frozenset():
+            return ()
         case _:
-            owner: AnyValue = getattr(value, "self_value", None)  # of a bound method
-            return () if owner is None else (owner,)
+            assert_never(value)
 
 
 def has_keywords(value: Place) -> bool:

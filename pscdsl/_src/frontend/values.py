@@ -16,17 +16,17 @@ from typing import (
     ClassVar,
     Final,
     NoReturn,
-    Protocol,
     TypeAlias,
     Union,
     cast,
-    runtime_checkable,
 )
 
 import numpy as np
 
 from pscdsl._src.ir.builder import Builder, Value, Weak
 from pscdsl._src.language.elements import ElementType
+from pscdsl._src.language.meanings import Applicable as Applicable
+from pscdsl._src.language.meanings import Atomic as Atomic
 from pscdsl._src.language.meanings import describe as describe
 from pscdsl._src.language.meanings import not_taken
 from pscdsl._src.language.meanings import shortened as shortened
@@ -144,23 +144,16 @@ Kwargs: TypeAlias = "Mapping[str, Place]"
 """The arguments of a call by keyword, before views are loaded."""
 
 
-@runtime_checkable
-class Applicable(Protocol):
-    """Anything that can be called in a kernel."""
-
-    def apply(
-        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
-    ) -> AnyValue:
-        """Call it."""
-        ...
-
-
 class Open:
     """A value that is no CPython value: Python's own protocols do not work on it.
 
     Code that asks for the truth, the items or the length of such a value has forgotten that it is
     open, and would take Python's answer for the program's: that is refused.
     """
+
+    def holds(self) -> Sequence[Place]:
+        """Return the values that it holds, and hands on when it is used."""
+        return ()
 
     def _refuse(self, *_: object) -> NoReturn:
         raise Failure(NotStatic(what=describe(self)))
@@ -170,7 +163,7 @@ class Open:
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-class Poison:
+class Poison(Atomic):
     """Stands for an expression in which an error was found; silences whatever depends on it."""
 
     def __repr__(self) -> str:
@@ -215,7 +208,7 @@ class Undecided(Open):
 
 
 @dataclass(frozen=True)
-class Marker:
+class Marker(Atomic):
     """A name that matters on its own: `typing.NamedTuple`, `pscdsl.Record`, `pyrsistent.PMap`."""
 
     name: str
@@ -226,7 +219,7 @@ class Marker:
 
 
 @dataclass(frozen=True, eq=False)
-class Alias:
+class Alias(Applicable):
     """An applied type used as a value: `Matrix = f32["n m"]`, `Layer["d h"](…)`."""
 
     head: AnyValue
@@ -249,7 +242,7 @@ class Alias:
 
 
 @dataclass(frozen=True)
-class KnownModule:
+class KnownModule(Atomic):
     """A module whose functions have meanings of ours."""
 
     name: str
@@ -260,7 +253,7 @@ class KnownModule:
 
 
 @dataclass(frozen=True)
-class External:
+class External(Applicable):
     """An unknown value outside of the program, by its qualified name: `time.time`, `os.environ`."""
 
     name: str
@@ -283,7 +276,7 @@ class External:
 
 
 @dataclass(frozen=True, eq=False)
-class PythonObject(Open):
+class PythonObject(Open, Atomic):
     """A static argument of a class that is not the language's: a function, a class, a path."""
 
     held: object
@@ -326,6 +319,30 @@ def as_static(value: object) -> object:
     return value
 
 
+Simple: TypeAlias = (
+    Value
+    | Weak
+    | Dim
+    | Undecided
+    | DType
+    | DTypeClass
+    | Atomic
+    | int
+    | float
+    | complex
+    | str
+    | bytes
+    | range
+    | slice
+    | EllipsisType
+    | np.ndarray
+    | np.generic
+    | np.dtype
+    | None
+)
+"""The values without parts."""
+
+
 @dataclass(frozen=True)
 class EnumMember:
     """A member of an enumeration, read from its source; of a loaded one it is Python's own."""
@@ -355,7 +372,7 @@ PYTHON_DTYPES: Final = {
 
 
 @dataclass(frozen=True)
-class StaticFunction:
+class StaticFunction(Applicable):
     """A Python function over static values and trees: `len`, `functools.partial`."""
 
     name: str
@@ -410,7 +427,7 @@ def is_placeholder(value: Place) -> bool:
 
 
 @dataclass(frozen=True)
-class Partial:
+class Partial(Applicable):
     """A function with some of its arguments given."""
 
     function: Applicable
@@ -428,6 +445,10 @@ class Partial:
             raise Failure(BadArguments(function="functools.partial", problem=problem))
         given = [due.pop(0) if is_placeholder(each) else each for each in self.args]
         return self.function.apply(here, (*given, *due), {**self.kwargs, **kwargs})
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the function and its arguments."""
+        return self.function, *self.args, *self.kwargs.values()
 
     def description(self) -> str:
         """Return its name for messages."""

@@ -191,7 +191,25 @@ MEANINGS: dict[str, AnyValue] = {}
 """The meanings in kernels of qualified names such as `numpy.mean` or `pscdsl.scan`."""
 
 
-class Meaning:
+class Atomic:
+    """A value that holds no other and cannot be called, of a class that is not Python's."""
+
+
+class Applicable:
+    """A value that can be called in a kernel."""
+
+    def apply(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> AnyValue:
+        """Call it."""
+        raise NotImplementedError
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the values that it holds, and hands on when it is called."""
+        return ()
+
+
+class Meaning(Applicable):
     """One library function.
 
     together   parameters whose operands come to one dtype; a list or tuple counts by its items

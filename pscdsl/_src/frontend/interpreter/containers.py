@@ -251,6 +251,10 @@ class ContainerMethod(Builtin):
 
     owner: Place = None
 
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the value."""
+        return (self.owner,)
+
 
 def note_sources(session: Session, function: AnyValue, args: Sequence[Place], result: Once) -> None:
     """Record the containers that an iterator reads: a change before it is consumed would show."""

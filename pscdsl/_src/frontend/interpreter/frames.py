@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from pscdsl._src.frontend.interpreter.places import Cell, Change, Ref, load
 from pscdsl._src.frontend.modules.jax_programs import outside_packages
 from pscdsl._src.frontend.text.source import DIRECTIVE, FunctionNode, Source
-from pscdsl._src.frontend.values import POISON, AnyValue, Poisoned, is_traced, require_small
+from pscdsl._src.frontend.values import POISON, AnyValue, Atomic, Poisoned, is_traced, require_small
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl.typing.assumptions import Verdict
 from pscdsl.typing.codes.element_types import DtypesDiffer
@@ -531,7 +531,7 @@ class Session:
                 program.path = path
 
 
-class Unjoined:
+class Unjoined(Atomic):
     """A name to which several paths gave values that cannot be joined: refused where it is read."""
 
     def __init__(self, why: Sequence[Diagnostic]) -> None:

@@ -141,7 +141,7 @@ PARAMETER: Final = (
 
 
 @dataclass(eq=False)
-class Closure:
+class Closure(Applicable):
     """A function's syntax together with the names it sees."""
 
     name: str
@@ -297,12 +297,16 @@ class Closure:
 
 
 @dataclass(frozen=True)
-class BoundMethod:
+class BoundMethod(Applicable):
     """A function with its first argument given."""
 
     name: str
     function: Applicable
     self_value: AnyValue
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the method's function and its object."""
+        return self.function, self.self_value
 
     def apply(
         self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]

@@ -346,6 +346,10 @@ class SelectedMethod(Applicable):
         self.owner = owner
         self.name = name
 
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the selected elements."""
+        return (self.owner,)
+
     def apply(
         self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
     ) -> AnyValue:

@@ -431,6 +431,10 @@ class BoundArrayMethod(Open):
         self.owner = owner
         self.name = name
 
+    def holds(self) -> Sequence[Place]:
+        """Return the array."""
+        return (self.owner,)
+
     def description(self) -> str:
         """Describe the method for messages."""
         return f"the method `{self.name}` of an array"

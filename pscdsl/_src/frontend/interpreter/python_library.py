@@ -672,7 +672,7 @@ def _identity(here: Builder, function: AnyValue, /) -> AnyValue:
 
 
 @dataclass(frozen=True, eq=False)
-class Cached:
+class Cached(Applicable):
     """A function with a cache, whose only effect is to hash the arguments.
 
     All calls with equal arguments share its results, so they must not be changed; and arguments of
@@ -686,6 +686,10 @@ class Cached:
     def name(self) -> str:
         """The name of the function."""
         return str(getattr(self.function, "name", "function"))
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the function."""
+        return (self.function,)
 
     def apply(
         self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]

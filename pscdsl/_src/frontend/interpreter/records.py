@@ -80,7 +80,7 @@ class Member:
 
 
 @dataclass(eq=False)
-class RecordClass:
+class RecordClass(Applicable):
     """A class whose instances are immutable trees."""
 
     name: RecordName = field(init=False)

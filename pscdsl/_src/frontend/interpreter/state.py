@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TypeGuard, TypeVar
+from enum import Enum
+from typing import TypeGuard, TypeVar, assert_never
 
 from pscdsl._src.frontend.interpreter.containers import (
     Changed,
@@ -14,7 +15,8 @@ from pscdsl._src.frontend.interpreter.containers import (
     container_of,
 )
 from pscdsl._src.frontend.interpreter.frames import Binding, Frame, Session
-from pscdsl._src.frontend.interpreter.functions import BoundMethod, Closure
+from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.iteration import Generated, Long
 from pscdsl._src.frontend.interpreter.places import (
     BoundArrayMethod,
     Cell,
@@ -27,11 +29,24 @@ from pscdsl._src.frontend.interpreter.places import (
     parts_of,
 )
 from pscdsl._src.frontend.trees import Attempt
-from pscdsl._src.frontend.values import Array, Builtin, Once, Partial, Place, Poisoned, is_traced
+from pscdsl._src.frontend.values import (
+    Applicable,
+    Array,
+    Builtin,
+    EnumMember,
+    MapValue,
+    Once,
+    Place,
+    Poisoned,
+    RecordValue,
+    Simple,
+    VectorValue,
+    is_traced,
+)
 from pscdsl._src.ir.builder import Program, Value
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.python_containers import is_dict, is_sequence, is_tuple
+from pscdsl.typing.python_containers import is_tuple
 
 Key = tuple[Frame, str]
 """The key of a name in a function."""
@@ -217,6 +232,8 @@ def _of_frame(frame: Frame | None, seen: set[Frame]) -> Iterator[Cell | Containe
 
 def held(value: Binding, seen: set[Frame], session: Session) -> Iterator[Cell | Container]:
     """Yield the cells and containers that a value refers to, one for each reference."""
+    if isinstance(value, Simple):
+        return
     container = container_of(session, value)
     if container is not None:
         yield container
@@ -229,20 +246,19 @@ def held(value: Binding, seen: set[Frame], session: Session) -> Iterator[Cell | 
             yield from held(value.located, seen, session)
         case Closure():
             yield from _of_frame(value.outer, seen)
-        case Partial():
-            parts = (value.function, *value.args, *value.kwargs.values())
-            yield from held(parts, seen, session)
-        case BoundMethod():
-            yield from held((value.function, value.self_value), seen, session)
+        case Builtin() if "." not in value.name:
+            raise _Unknown  # a method of a container, which holds the container
+        case Applicable():
+            yield from held(tuple(value.holds()), seen, session)
         case Once():
             yield from held(tuple(value.items()), seen, session)
             yield from [source for source, _, _ in value.sources]
-        case _ if is_sequence(value) or is_dict(value):
+        case tuple() | list() | dict():
             for part in parts_of(value):
                 yield from held(part, seen, session)
-        case Builtin() if "." not in value.name:
-            raise _Unknown  # a method of a container, which holds the container
-        case _:  # a transformed function holds another one
-            function = getattr(value, "function", None)
-            if function is not None:
-                yield from held(function, seen, session)
+        case set() | frozenset() | RecordValue() | MapValue() | VectorValue():
+            return
+        case Long() | Generated() | Enum() | EnumMember():
+            return
+        case _:
+            assert_never(value)

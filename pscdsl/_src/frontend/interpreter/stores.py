@@ -16,7 +16,7 @@ from pscdsl._src.frontend.interpreter.places import (
     fitted,
     load,
 )
-from pscdsl._src.frontend.values import AnyValue, Array, Place, is_traced
+from pscdsl._src.frontend.values import AnyValue, Array, Atomic, Place, is_traced
 from pscdsl._src.ir.builder import Builder, Value
 from pscdsl._src.language.meanings import describe
 from pscdsl.numpy.indexing import require_unrepeated
@@ -144,7 +144,7 @@ _COMBINING: Final = {
 
 
 @dataclass(frozen=True)
-class CombinedAt:
+class CombinedAt(Atomic):
     """The method `np.add.at`, which combines elements with others, repeated places repeatedly."""
 
     name: str

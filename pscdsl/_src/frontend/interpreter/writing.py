@@ -28,6 +28,7 @@ from pscdsl._src.frontend.interpreter.places import (
 from pscdsl._src.frontend.interpreter.state import may_hold
 from pscdsl._src.frontend.values import (
     AnyValue,
+    Applicable,
     Place,
     Poisoned,
     describe,
@@ -126,7 +127,7 @@ def never_written(
 
 
 @dataclass(frozen=True, eq=False)
-class WritingKernel:
+class WritingKernel(Applicable):
     """A kernel that writes to its arguments, as seen in another kernel."""
 
     definition: Definition

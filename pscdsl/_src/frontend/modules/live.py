@@ -51,6 +51,7 @@ from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
+    Atomic,
     ConstantValue,
     External,
     KnownNumber,
@@ -196,7 +197,7 @@ def _is_outside(value: AnyValue) -> bool:
     return isinstance(value, External)
 
 
-class LoadedModuleValue:
+class LoadedModuleValue(Atomic):
     """A loaded module used as a value."""
 
     def __init__(self, module: types.ModuleType, trace: Trace) -> None:

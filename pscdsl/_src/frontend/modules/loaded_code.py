@@ -47,7 +47,7 @@ from pscdsl._src.frontend.text.code_texts import (
     same,
 )
 from pscdsl._src.frontend.text.source import FunctionNode, Source, shown_path
-from pscdsl._src.frontend.values import Alias, AnyValue, Marker
+from pscdsl._src.frontend.values import Alias, AnyValue, Atomic, Marker
 from pscdsl._src.language.elements import ElementType
 from pscdsl._src.language.records import Sizes
 from pscdsl._src.support.processes import forget_at_end
@@ -104,7 +104,7 @@ class _OtherAnnotation(Exception):
 
 
 @dataclass(frozen=True)
-class PartOfModule:
+class PartOfModule(Atomic):
     """A module that only annotations name, with the names that they use."""
 
     name: str

@@ -53,6 +53,7 @@ from pscdsl._src.frontend.values import (
     POISON,
     AnyValue,
     Applicable,
+    Atomic,
     External,
     KnownModule,
     Marker,
@@ -77,7 +78,7 @@ MOST_IMPORTS = 200
 
 
 @dataclass(frozen=True)
-class ModuleValue:
+class ModuleValue(Atomic):
     """A module of the project, used as a value."""
 
     name: str

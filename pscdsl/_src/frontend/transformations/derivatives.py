@@ -225,7 +225,7 @@ def _called(here: Builder, name: str, function: Applicable) -> AbstractContextMa
 
 
 @dataclass(frozen=True)
-class LinearFunction:
+class LinearFunction(Applicable):
     """The result of `linearize` and `vjp`: the derivative at a point, in one of its directions."""
 
     name: str
@@ -261,6 +261,10 @@ class LinearFunction:
         return Function(
             f"{name}.linear", base.dims, linear.facts, body, parameters, result, base.span
         )
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the values that were saved at the point."""
+        return self.linear.saved
 
     def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Map tangents of the arguments to those of the result, or cotangents back."""

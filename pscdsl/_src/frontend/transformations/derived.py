@@ -18,7 +18,7 @@ from pscdsl._src.frontend.transformations.derivatives import jvp_, spec_of_type,
 from pscdsl._src.frontend.transformations.rules import RuledFunction
 from pscdsl._src.frontend.transformations.traced import Transformed
 from pscdsl._src.frontend.trees import flatten, of_values, strong, unflatten
-from pscdsl._src.frontend.values import AnyValue, Args, Kwargs, Place, Poisoned
+from pscdsl._src.frontend.values import AnyValue, Applicable, Args, Kwargs, Place, Poisoned
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Function, Var
 from pscdsl.typing.array_types import NONE, Type, leaves, paths
@@ -123,7 +123,7 @@ class DirectionalKernel(Definition):
 
 
 @dataclass(frozen=True)
-class _ByPosition:
+class _ByPosition(Applicable):
     """A kernel that takes all its arguments by position."""
 
     kernel: Definition

@@ -57,10 +57,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _First:
+class _First(Applicable):
     """A function that returns a tuple of one, without the tuple."""
 
     function: Applicable
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the function."""
+        return (self.function,)
 
     def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         found = self.function.apply(here, args, kwargs)
@@ -248,7 +252,7 @@ class Recursion:
         return list(captured)
 
 
-class RuledFunction:
+class RuledFunction(Applicable):
     """A function with rules for its derivative, as the front end sees it."""
 
     def __init__(
@@ -323,6 +327,10 @@ class RuledFunction:
 
         scope = getattr(self._closure(), "scope", None)
         return scope if isinstance(scope, StaticModule) else None
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the function and its rules."""
+        return self.function, *self.rules
 
     def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Bind one equation, which has the rules for its derivatives."""

@@ -109,7 +109,7 @@ def over_rows(
 
 
 @dataclass(frozen=True)
-class Transformed:
+class Transformed(Applicable):
     """A function made of another one by a transformation; `run(here, args, kwargs)` is its call.
 
     `signature` returns the transformed signature; most transformations leave it alone.
@@ -125,6 +125,10 @@ class Transformed:
 
     def __str__(self) -> str:
         return self.called or f"psc.{self.name}({name_of(self.function)})"
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the function."""
+        return (self.function,)
 
     def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Call it, at the place of the call."""
@@ -643,13 +647,17 @@ def _run(
     return unflatten(traced.result, iter(placed))
 
 
-class _Named:
+class _Named(Applicable):
     """A function whose last arguments are given by keyword."""
 
     def __init__(self, function: Applicable, count: int, names: tuple[str, ...]) -> None:
         self.function = function
         self.count = count
         self.names = names
+
+    def holds(self) -> Sequence[AnyValue]:
+        """Return the function."""
+        return (self.function,)
 
     def apply(self, here: Builder, args: Args, kwargs: Kwargs) -> AnyValue:
         """Call it."""
