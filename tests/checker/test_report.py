@@ -280,6 +280,9 @@ def test_json_holds_the_facts() -> None:
             "of_jax": 0,
             "unseen": 0,
             "unseen_by_cause": {},
+            "of_jax_with_shapes": 0,
+            "of_jax_right": 0,
+            "of_jax_not_followed": 0,
             "captured": [],
         },
     }

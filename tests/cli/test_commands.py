@@ -644,3 +644,22 @@ def test_there_is_no_picture_of_an_error(write: Write, capsys: Capture, form: st
     out, error = capsys.readouterr()
     assert not out
     assert "PSC301" in error
+
+
+def test_shapes_of_jax_are_counted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "shapes.py"
+    path.write_text(
+        "import jax\n"
+        "from jaxtyping import Array, Float\n"
+        'def right(x: Float[Array, "n"]) -> Float[Array, "n"]:\n'
+        "    return x + 1\n"
+        'def wrong(x: Float[Array, "n"]) -> Float[Array, ""]:\n'
+        "    return x + 1\n"
+        'def unknown(x: Float[Array, "n"], f: object) -> Float[Array, "n"]:\n'
+        "    return f(x)\n"
+    )
+    assert main(["check", "--show-unknown", str(path)]) == 1
+    shown = capsys.readouterr().out
+    line = "1 right for every size, 1 wrong, 1 not followed (`--show-unknown`)"
+    assert f"3 functions of jax with shapes: {line}" in shown
+    assert "shapes.py:7:1: `unknown` is not followed: " in shown

@@ -248,8 +248,7 @@ def check_module(
             for node in of_jax.functions
         ),
         unknown_calls=of_jax.unknown,
-        annotated=len(annotated),
-        proven=sum(each.is_proven for each in annotated),
+        annotated=tuple(each.counted(module.source) for each in annotated),
         captured=tuple(
             sorted(
                 f"{each.module}.{name}"

@@ -14,11 +14,12 @@ from typing import Final
 
 from pscdsl._src.checker.check import check_definition
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
+from pscdsl._src.dialects.jax.unknown import Annotated
 from pscdsl._src.frontend.annotations import renamed
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.scope import StaticModule
-from pscdsl._src.frontend.text.source import FunctionStatement
+from pscdsl._src.frontend.text.source import FunctionStatement, Source
 from pscdsl._src.frontend.values import AnyValue, Poisoned
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
@@ -44,10 +45,11 @@ class JaxFunction:
     unknown: str = ""
     """The reason why it is neither proven nor wrong; empty if it is one of them."""
 
-    @property
-    def is_proven(self) -> bool:
-        """Return whether its shapes fit for every size."""
-        return not self.found and not self.unknown
+    def counted(self, source: Source) -> Annotated:
+        """Return what is counted of it."""
+        place = source.span(self.node)
+        is_wrong = bool(self.found)
+        return Annotated(place.path, place.line, place.column, self.name, is_wrong, self.unknown)
 
 
 def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pscdsl._src.checker.selection import Examined, Suppression, silence, together
-from pscdsl._src.dialects.jax.unknown import UnknownCall
+from pscdsl._src.dialects.jax.unknown import Annotated, UnknownCall
 from pscdsl._src.frontend.text.display import in_order
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.diagnostics import Diagnostic, Span
@@ -48,10 +48,8 @@ class CheckResult:
     """The number of functions that use jax and belong to no kernel."""
     unknown_calls: tuple[UnknownCall, ...] = ()
     """The calls in JAX programs that are given a key and cannot be followed."""
-    annotated: int = 0
-    """The number of functions in JAX programs whose annotations give shapes."""
-    proven: int = 0
-    """The number of those whose shapes fit for every size."""
+    annotated: tuple[Annotated, ...] = ()
+    """The functions in JAX programs whose annotations give shapes."""
     captured: tuple[str, ...] = ()
     """The full names of values that checked kernels capture and something could write."""
 
@@ -76,8 +74,7 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
         examined,
         sum(result.of_jax for result in results),
         tuple(call for result in results for call in result.unknown_calls),
-        sum(result.annotated for result in results),
-        sum(result.proven for result in results),
+        tuple(each for result in results for each in result.annotated),
         tuple(sorted({name for result in results for name in result.captured})),
     )
 

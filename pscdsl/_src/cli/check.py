@@ -34,7 +34,7 @@ from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.checker.selection import Layer, Selection, is_known
 from pscdsl._src.cli import Unusable, say, version, wants_colour
-from pscdsl._src.dialects.jax.unknown import CAUSES
+from pscdsl._src.dialects.jax.unknown import CAUSES, Annotated, UnknownCall
 from pscdsl._src.frontend.modules.files import Files, files_below, python_files
 from pscdsl._src.frontend.text.display import (
     NotANotebook,
@@ -316,7 +316,8 @@ def render(
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = (_types(result) if types else "") + (_unknown(result) if unknown else "")
-    facts = (found, result.kernels, result.files, hidden, result.of_jax, result.unknown_calls)
+    of_jax = (result.of_jax, result.unknown_calls, result.annotated)
+    facts = (found, result.kernels, result.files, hidden, *of_jax)
     last = f"{sentence(*facts, result.captured if outcome.strict else ())}\n"
     counts = terminal.render_statistics(found) if statistics else ""
     if name == "concise":
@@ -374,17 +375,18 @@ def _types(result: CheckResult) -> str:
 
 
 def _unknown(result: CheckResult) -> str:
-    """Return a row for each call with a key that cannot be followed."""
-    calls = sorted(
-        result.unknown_calls, key=lambda each: (*in_order(each.path), each.line, each.column)
-    )
+    """Return a row for each call with a key, and each function, that cannot be followed."""
+    rows: list[tuple[UnknownCall | Annotated, str, str]] = []
+    rows.extend((each, each.called, CAUSES[each.cause]) for each in result.unknown_calls)
+    rows.extend((each, each.name, each.unknown) for each in result.annotated if each.unknown)
+    rows.sort(key=lambda row: (*in_order(row[0].path), row[0].line, row[0].column))
     return "".join(
         printable(
             f"{printable_path(each.path)}:{each.line}:{each.column}: "
-            f"`{each.called}` is not followed: {CAUSES[each.cause]}"
+            f"`{name}` is not followed: {why}"
         )
         + "\n"
-        for each in calls
+        for each, name, why in rows
     )
 
 

@@ -19,7 +19,7 @@ from pscdsl._src.checker.report.summary import (
     statistics,
     vouched,
 )
-from pscdsl._src.dialects.jax.unknown import UnknownCall, by_cause
+from pscdsl._src.dialects.jax.unknown import Annotated, UnknownCall, by_cause
 from pscdsl._src.frontend.text.display import (
     Sources,
     display,
@@ -42,6 +42,7 @@ def render_json(
     hidden: Hidden | None = None,
     of_jax: int = 0,
     unknown: Sequence[UnknownCall] = (),
+    annotated: Sequence[Annotated] = (),
     captured: Sequence[str] = (),
     *,
     counted: bool = False,
@@ -66,6 +67,9 @@ def render_json(
             "of_jax": of_jax,
             "unseen": len(unknown),
             "unseen_by_cause": dict(by_cause(unknown)),
+            "of_jax_with_shapes": len(annotated),
+            "of_jax_right": sum(each.is_proven for each in annotated),
+            "of_jax_not_followed": sum(bool(each.unknown) for each in annotated),
             "captured": list(captured),
         },
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pscdsl._src.dialects.jax.unknown import CAUSES, UnknownCall, by_cause
+from pscdsl._src.dialects.jax.unknown import CAUSES, Annotated, UnknownCall, by_cause
 from pscdsl._src.frontend.text.display import in_order, shown_path
 from pscdsl.typing.codes.limits import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
@@ -116,6 +116,7 @@ def sentence(
     hidden: Hidden | None = None,
     of_jax: int = 0,
     unknown: Sequence[UnknownCall] = (),
+    annotated: Sequence[Annotated] = (),
     captured: Sequence[str] = (),
 ) -> str:
     """Return the last lines of a check: findings, examples tried, values compared later."""
@@ -139,7 +140,23 @@ def sentence(
         causes = ", ".join(f"{number} of {CAUSES[cause]}" for cause, number in by_cause(unknown))
         calls = f"{_many(len(unknown), 'call')} with keys not followed"
         last.append(f"{calls} (`--show-unknown`): {causes}")
+    if annotated:
+        last.append(_shapes(annotated))
     return "\n".join(last)
+
+
+def _shapes(annotated: Sequence[Annotated]) -> str:
+    """Return the line about the functions in JAX programs whose annotations give shapes."""
+    proven = sum(each.is_proven for each in annotated)
+    wrong = sum(each.is_wrong for each in annotated)
+    unknown = len(annotated) - proven - wrong
+    parts = [
+        f"{proven} right for every size" if proven else "",
+        f"{wrong} wrong" if wrong else "",
+        f"{unknown} not followed (`--show-unknown`)" if unknown else "",
+    ]
+    counted = _many(len(annotated), "function")
+    return f"{counted} of jax with shapes: {', '.join(filter(None, parts))}"
 
 
 _MOST_EXAMPLES = 6

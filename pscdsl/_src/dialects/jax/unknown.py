@@ -1,4 +1,4 @@
-"""Calls that are given a key and cannot be followed, by cause: no finding follows from them."""
+"""What cannot be followed in JAX programs, and why: no finding follows from it."""
 
 from __future__ import annotations
 
@@ -34,6 +34,24 @@ class UnknownCall:
     cause: Cause
     called: str
     """What is called, as it is written."""
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """One function whose annotations give shapes."""
+
+    path: str
+    line: int
+    column: int
+    name: str
+    is_wrong: bool = False
+    unknown: str = ""
+    """The reason why its shapes cannot be followed; empty if they can."""
+
+    @property
+    def is_proven(self) -> bool:
+        """Return whether its shapes fit for every size."""
+        return not self.is_wrong and not self.unknown
 
 
 def by_cause(calls: Iterable[UnknownCall]) -> Iterator[tuple[Cause, int]]:
