@@ -243,7 +243,7 @@ def test_programs_do_not_grow_with_the_number_of_rows() -> None:
     same = block("f32, f32", lambda a, b: [a, b])
     reduction = MapReduce(same, pair, 0, 0, 0, name("n"))
     for found in (scan, modules(reduction, "f32[n], f32[n]", lengths)):
-        assert max(text.count("\n") for text in found) < 250
+        assert max(text.count("\n") for text in found) < 300
 
 
 def test_what_cannot_be_batched_is_done_row_after_row(monkeypatch: pytest.MonkeyPatch) -> None:
