@@ -50,7 +50,10 @@ def both(x: f64["8@data@model d"], y: f64["n@data d"]) -> tuple[f64["d"], f64["8
 
 @psc.kernel
 def moved(x: f64["8 d"], y: f64["8@data 1"]) -> f64["8@data d"]:
-    return psc.grad(lambda x: np.sum(np.sin(x * y)))(x)
+    def total(x: f64["8 d"]) -> f64:
+        return np.sum(np.sin(x * y))
+
+    return psc.grad(total)(x)
 
 
 @psc.kernel

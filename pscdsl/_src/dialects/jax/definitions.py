@@ -39,7 +39,7 @@ class JaxDefinition(Definition):
     ) -> None:
         super().__init__(closure)
         self.method_of = owner
-        self.jax: JaxPromotion = JaxPromotion()
+        self.jax = self.promotion = JaxPromotion()
         self._declared = declared
 
     def variants(self) -> list[JaxDefinition]:
@@ -101,9 +101,9 @@ class JaxDefinition(Definition):
             if not isinstance(part, ArraySpec) or part.python:
                 return part
             if isinstance(part.dtype, DType):
-                return replace(part, dtype=self.jax.canonical(part.dtype))
+                return replace(part, dtype=self.promotion.canonical(part.dtype))
             usual = [each for each in part.dtype.members if each in _USUAL]
-            members = tuple(dict.fromkeys(map(self.jax.canonical, usual)))
+            members = tuple(dict.fromkeys(map(self.promotion.canonical, usual)))
             if len(members) == 1:
                 return replace(part, dtype=members[0])
             return replace(part, dtype=DTypeClass(part.dtype.name, members))
