@@ -72,10 +72,10 @@ class Watching:
 
     def interrupted(self) -> int:
         """The exit code after Ctrl-C, pressed again where Python drops it: in a finaliser."""
-        for _ in range(3):
+        for _ in range(30):
             self.process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return self.process.wait(PATIENCE / 3)
+                return self.process.wait(PATIENCE / 20)
         return self.process.wait(0)
 
 

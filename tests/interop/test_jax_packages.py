@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,13 @@ OTHERS: Final = [row for row in ALL if not row[0].startswith("jax")]
 """Rows of packages that are not installed: an expression, and a simpler one for the same."""
 PARTS: Final = 16
 MARKS: Final = "~?#"
+
+
+@pytest.fixture(autouse=True)
+def _narrow() -> Iterator[None]:
+    """JAX's usual precision, which other tests may have changed."""
+    with jax.enable_x64(False):
+        yield
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,13 @@ EXPRESSIONS: Final = [
     *(f"({a} if len(b) > 1 else 0) * ({b})" for a, b in PAIRS),
 ]
 REFUSED: Final = "refused"
+
+
+@pytest.fixture(autouse=True)
+def _narrow() -> Iterator[None]:
+    """JAX's usual precision, which other tests may have changed."""
+    with jax.enable_x64(False):
+        yield
 
 
 def test_results_have_jaxs_dtypes(tmp_path: Path) -> None:
