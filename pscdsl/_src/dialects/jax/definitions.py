@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
+from math import prod
 from typing import Final
 
 from pscdsl._src.frontend.annotations import replaced
@@ -12,6 +13,7 @@ from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.ir.jax_promotion import JaxPromotion
+from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, I64, U8, U32, DType
 from pscdsl.typing.signatures import (
@@ -26,7 +28,7 @@ from pscdsl.typing.signatures import (
 )
 
 MOST_ALTERNATIVES: Final = 16
-"""The most combinations of alternatives that are tried."""
+"""A function with more combinations of alternatives is not followed."""
 _USUAL: Final = frozenset({BOOL, U8, U32, I32, I64, F32, F64, C64})
 """The dtypes that are tried for a class; few functions are meant for narrower floats."""
 
@@ -43,9 +45,12 @@ class JaxDefinition(Definition):
         self._declared = declared
 
     def variants(self) -> list[JaxDefinition]:
-        """Return a definition for each combination of the alternatives in unions."""
+        """Return a definition for each combination of alternatives; a Failure if they are many."""
         signature = self._read_signature()
         columns = [alternatives(each.spec) for each in signature.parameters]
+        total = prod(map(len, columns))
+        if total > MOST_ALTERNATIVES:
+            raise Failure(TooLarge(what=f"a function with {total} combinations of alternatives"))
         result = signature.result
         if result is not None and any(isinstance(x, UnionSpec) for _, x in walk_paths(result, "")):
             result = None  # any of them may be returned
@@ -62,7 +67,7 @@ class JaxDefinition(Definition):
                 ),
                 self.method_of,
             )
-            for chosen in islice(product(*columns), MOST_ALTERNATIVES)
+            for chosen in product(*columns)
         ]
 
     def _read_signature(self) -> Signature:
