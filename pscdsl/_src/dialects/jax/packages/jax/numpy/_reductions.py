@@ -28,6 +28,15 @@ def _start(initial):
     return {} if initial is None else {"initial": initial}
 
 
+def _converted(a, dtype, promote_integers):
+    """Return an array in the dtype that its elements are combined in, and that dtype."""
+    if not promote_integers and dtype is None:
+        dtype = np.asarray(a).dtype
+    if dtype is None:
+        return a, None
+    return np.asarray(a).astype(dtype), np.zeros((), dtype).dtype
+
+
 def sum(
     a,
     axis=None,
@@ -40,10 +49,7 @@ def sum(
 ):
     """Return the sum."""
     a = _masked(a, where, 0)
-    if not promote_integers and dtype is None:
-        dtype = np.asarray(a).dtype
-    if dtype is not None:
-        a, dtype = np.asarray(a).astype(dtype), np.zeros((), dtype).dtype
+    a, dtype = _converted(a, dtype, promote_integers)
     return np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, **_start(initial))
 
 
@@ -59,10 +65,7 @@ def prod(
 ):
     """Return the product."""
     a = _masked(a, where, 1)
-    if not promote_integers and dtype is None:
-        dtype = np.asarray(a).dtype
-    if dtype is not None:
-        a, dtype = np.asarray(a).astype(dtype), np.zeros((), dtype).dtype
+    a, dtype = _converted(a, dtype, promote_integers)
     return np.prod(a, axis=axis, dtype=dtype, keepdims=keepdims, **_start(initial))
 
 
