@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+MeshAxes: TypeAlias = tuple[tuple[str, ...], ...]
+"""For each word of a shape, the axes of a mesh along which it is cut: `n@data d`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Placement:
         '_@data@model _'
     """
 
-    axes: tuple[tuple[str, ...], ...]
+    axes: MeshAxes
 
     def __post_init__(self) -> None:
         used = self.used
@@ -51,7 +55,10 @@ class Placement:
             >>> psc.Placement.parse("n@data d")
             Placement(axes=(('data',), ()))
         """
-        return cls(tuple([_axes_of(word, text) for word in text.split()]))
+        try:
+            return cls(read_mesh_axes(text))
+        except ShapeSyntaxError as error:
+            raise ValueError(f"the placement `{text}` is not right: {error}") from None
 
     @classmethod
     def whole(cls, rank: int) -> Placement:
@@ -116,11 +123,56 @@ def placed_word(size: object, names: Sequence[str]) -> str:
     return "@".join([str(size), *names])
 
 
-def _axes_of(word: str, text: str) -> tuple[str, ...]:
-    size, *names = word.split("@")
-    if not size:
-        raise ValueError(f"the placement `{text}` has no size before `@` in `{word}`: `_` is any")
-    for name in names:
-        if not name.isidentifier():
-            raise ValueError(f"the placement `{text}` has no mesh axis after an `@` in `{word}`")
-    return tuple(names)
+class ShapeSyntaxError(ValueError):
+    """A text is not a shape; `offset` is where in the text."""
+
+    def __init__(self, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+
+
+@lru_cache(maxsize=4096)
+def read_mesh_axes(text: str) -> MeshAxes:
+    """Read the axes of a mesh in a shape, `n@data d`; raise ShapeSyntaxError."""
+    found: list[tuple[str, ...]] = []
+    used: set[str] = set()
+    for word, offset in shape_words(text):
+        size, *axes = word.split("@")
+        if not size:
+            raise ShapeSyntaxError("expected a size before `@`: `_` is any", offset)
+        for axis in axes:
+            if not axis.isidentifier():
+                raise ShapeSyntaxError("expected the name of a mesh axis after `@`", offset)
+            if axis in used:
+                raise ShapeSyntaxError(f"the mesh axis `{axis}` cuts more than one axis", offset)
+            used.add(axis)
+        if axes and (size == "..." or size.startswith("*")):
+            raise ShapeSyntaxError("a mesh axis cuts one axis, not a group of them", offset)
+        found.append(tuple(axes))
+    return tuple(found)
+
+
+def shape_words(text: str) -> list[tuple[str, int]]:
+    """Return the words of a shape, each with its offset: spaces in parentheses end none."""
+    words: list[tuple[str, int]] = []
+    start, depth = -1, 0
+    for index, character in enumerate(text):
+        if character.isspace() and depth == 0:
+            if start >= 0:
+                words.append((text[start:index], start))
+            start = -1
+            continue
+        if start < 0:
+            start = index
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            if depth < 0:
+                raise ShapeSyntaxError("unmatched `)`", index)
+    if depth > 0:
+        raise ShapeSyntaxError("`(` is never closed", text.rindex("("))
+    if start >= 0:
+        words.append((text[start:], start))
+    return words

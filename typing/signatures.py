@@ -32,7 +32,14 @@ from pscdsl.typing.diagnostics import NOWHERE, Span
 from pscdsl.typing.dims import Dim, DimSyntaxError, Size, name, names, parse, substitute, variable
 from pscdsl.typing.dtypes import DEFAULT, F32, F64, DType
 from pscdsl.typing.facts import Fact
-from pscdsl.typing.placements import Placement, placed_word
+from pscdsl.typing.placements import (
+    MeshAxes,
+    Placement,
+    ShapeSyntaxError,
+    placed_word,
+    read_mesh_axes,
+    shape_words,
+)
 from pscdsl.typing.static_values import Instance, OneOf, StaticForm
 
 # The notation of shapes: the text inside `f32["n d+1 *batch _ ..."]`.
@@ -42,17 +49,6 @@ ALLOWED = (
     "a dimension is a name, an integer, an expression such as `n+1`, `2*n` or `n//2`, "
     "`_`, `*batch` or `...`"
 )
-MeshAxes: TypeAlias = tuple[tuple[str, ...], ...]
-"""For each word of a shape, the axes of a mesh along which it is cut: `n@data d`."""
-
-
-class ShapeSyntaxError(ValueError):
-    """A text is not a shape; `offset` is where in the text."""
-
-    def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.offset = offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,52 +76,12 @@ DimSpec: TypeAlias = Size | Anonymous | Variadic
 @lru_cache(maxsize=4096)
 def parse_shape(text: str) -> tuple[DimSpec, ...]:
     """Read a shape: dimensions separated by whitespace, spaces only inside parentheses."""
-    return tuple(_parse_word(word.partition("@")[0], offset) for word, offset in _words(text))
+    return tuple(_parse_word(word.partition("@")[0], offset) for word, offset in shape_words(text))
 
 
-@lru_cache(maxsize=4096)
 def parse_mesh_axes(text: str) -> MeshAxes:
     """Read the axes of a mesh in a shape, `n@data d`; empty if there are none."""
-    if "@" not in text:
-        return ()
-    found: list[tuple[str, ...]] = []
-    used: set[str] = set()
-    for word, offset in _words(text):
-        size, *axes = word.split("@")
-        for axis in axes:
-            if not axis.isidentifier():
-                raise ShapeSyntaxError("expected the name of a mesh axis after `@`", offset)
-            if axis in used:
-                raise ShapeSyntaxError(f"the mesh axis `{axis}` cuts more than one axis", offset)
-            used.add(axis)
-        if axes and (size == "..." or size.startswith("*")):
-            raise ShapeSyntaxError("a mesh axis cuts one axis, not a group of them", offset)
-        found.append(tuple(axes))
-    return tuple(found)
-
-
-def _words(text: str) -> list[tuple[str, int]]:
-    words: list[tuple[str, int]] = []
-    start, depth = -1, 0
-    for index, character in enumerate(text):
-        if character.isspace() and depth == 0:
-            if start >= 0:
-                words.append((text[start:index], start))
-            start = -1
-            continue
-        if start < 0:
-            start = index
-        if character == "(":
-            depth += 1
-        elif character == ")":
-            depth -= 1
-            if depth < 0:
-                raise ShapeSyntaxError("unmatched `)`", index)
-    if depth > 0:
-        raise ShapeSyntaxError("`(` is never closed", text.rindex("("))
-    if start >= 0:
-        words.append((text[start:], start))
-    return words
+    return read_mesh_axes(text) if "@" in text else ()
 
 
 def _parse_word(word: str, offset: int) -> DimSpec:

@@ -13,6 +13,7 @@ from pscdsl.typing.placements import Placement
         ("", (), ""),
         ("n d", ((), ()), "_ _"),
         ("n@data d", (("data",), ()), "_@data _"),
+        ("(n + 1)@data d", (("data",), ()), "_@data _"),
         ("data*m@data d", (("data",), ()), "_@data _"),
         ("n@data@model d", (("data", "model"), ()), "_@data@model _"),
         ("_@model  _@data", (("model",), ("data",)), "_@model _@data"),
@@ -40,14 +41,21 @@ def test_cuts_are_products_of_mesh_axes() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("n@data d@data", "the mesh axis `data` is used more than once in `_@data _@data`"),
-        ("n@data@data", "the mesh axis `data` is used more than once"),
-        ("@data d", "has no size before `@` in `@data`"),
-        ("n@ d", "has no mesh axis after an `@` in `n@`"),
-        ("n@data@", "has no mesh axis after an `@` in `n@data@`"),
-        ("n@2", "has no mesh axis after an `@` in `n@2`"),
+        ("n@data d@data", "placement `n@data d@data` is not right: the mesh axis `data` cuts more"),
+        ("n@data@data", "the mesh axis `data` cuts more than one axis"),
+        ("@data d", "expected a size before `@`"),
+        ("n@ d", "expected the name of a mesh axis after `@`"),
+        ("n@data@", "expected the name of a mesh axis after `@`"),
+        ("n@2", "expected the name of a mesh axis after `@`"),
+        ("*batch@data", "a mesh axis cuts one axis, not a group of them"),
+        ("(n + 1@data", r"`\(` is never closed"),
     ],
 )
 def test_what_is_no_placement(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Placement.parse(text)
+
+
+def test_an_axis_is_used_once() -> None:
+    with pytest.raises(ValueError, match="`data` is used more than once in `_@data _@data`"):
+        Placement((("data",), ("data",)))

@@ -139,6 +139,22 @@ def test_training_under_mpiexec(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
+@pytest.mark.parametrize(("processes", "devices"), some([(2, 2), (4, 1), (1, 4)], 2))
+def test_programs_compiled_before_are_found(processes: int, devices: int, tmp_path: Path) -> None:
+    cache = {"PSCDSL_CACHE": str(tmp_path / "cache")}
+    before = ("compile", "tests/meshes/worker.py:step", "--mesh", "data=4")
+    subprocess.run(
+        [sys.executable, "-m", "pscdsl", *before, "--dims", "n=32,d=8,h=16,k=4"],
+        env=environment(**cache), check=True, capture_output=True, timeout=LIMIT,
+    )  # fmt: skip
+    done = subprocess.run(
+        [mpiexec(), "-n", str(processes), *WORKER, "stored", str(tmp_path)],
+        env=environment(**cache, PSCDSL_DEVICES=str(devices)),
+        capture_output=True, text=True, timeout=2 * LIMIT,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
 def test_a_fault_under_mpiexec(tmp_path: Path) -> None:
     done = subprocess.run(
         [mpiexec(), "-n", "2", *WORKER, "other_program", str(tmp_path)],

@@ -156,6 +156,12 @@ class Work:
             assert abs(float(psc.gather(value)) - float(wanted)) < 1e-6
         assert np.allclose(psc.gather(shared).w, alone.w, atol=1e-6)
 
+    def stored(self) -> None:
+        """Train with a program that one process has compiled for a mesh of this shape."""
+        placed = step.lower(n=32, d=8, h=16, k=4).on_mesh(data=self.mesh.size)
+        assert placed.compile().source == "disk"
+        self.training()
+
     def resumes(self) -> None:
         """Train with checkpoints; the first job is killed after two steps of four."""
         from safetensors.numpy import load_file, save_file

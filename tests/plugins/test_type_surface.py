@@ -25,7 +25,7 @@ import pscdsl as psc
 from pscdsl import Float, Key, Static, f32, i32
 from pscdsl._src.xla.runtime import devices
 from pscdsl.numpy.methods import NAMES
-from pscdsl.typing.signatures import ShapeSyntaxError
+from pscdsl.typing.placements import ShapeSyntaxError
 from tests.support.documents import ROOT, blocks
 from tests.support.share import WHOLE
 

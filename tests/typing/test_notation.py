@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pscdsl.typing.dims import name
-from pscdsl.typing.signatures import Anonymous, DimSpec, ShapeSyntaxError, Variadic, parse_shape
+from pscdsl.typing.placements import ShapeSyntaxError
+from pscdsl.typing.signatures import Anonymous, DimSpec, Variadic, parse_shape
 
 n, d = name("n"), name("d")
 

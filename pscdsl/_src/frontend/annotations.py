@@ -45,6 +45,7 @@ from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, names
 from pscdsl.typing.dtypes import CLASSES, KEY, DType, dtype, is_dtype_name
+from pscdsl.typing.placements import ShapeSyntaxError
 from pscdsl.typing.signatures import (
     ArraySpec,
     Choice,
@@ -57,7 +58,6 @@ from pscdsl.typing.signatures import (
     RecordSpec,
     Renaming,
     RepeatedSpec,
-    ShapeSyntaxError,
     Spec,
     StaticSpec,
     TreeSpec,

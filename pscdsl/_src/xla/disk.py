@@ -18,10 +18,10 @@ import numpy as np
 from pscdsl._src.caching import store as places
 from pscdsl._src.caching.store import Store
 from pscdsl._src.support.tracebacks import FOLDER
-from pscdsl._src.xla.device import CPU, Device
+from pscdsl._src.xla.device import CPU, JOB, Device
 from pscdsl._src.xla.runtime import boot, memory
 from pscdsl._src.xla.runtime.boot import Aval
-from pscdsl._src.xla.runtime.devices import LiveDevice, cpu_devices
+from pscdsl._src.xla.runtime.devices import cpu_devices
 from pscdsl._src.xla.runtime.executable import Executable, compile_options, load_executable
 from pscdsl._src.xla.runtime.memory import Recipe, Reuse
 from pscdsl._src.xla.runtime.settings import PROCESSORS_VARIABLE, processors
@@ -67,6 +67,13 @@ def digest(*parts: str | bytes) -> str:
 @cache
 def backend(device: Device = CPU) -> tuple[str, ...]:
     """Return the compiler, its settings and the device."""
+    count = cpu_devices()
+    return (*mesh_backend(device), *([f"devices {count}"] if count > 1 else []))
+
+
+@cache
+def mesh_backend(device: Device) -> tuple[str, ...]:
+    """Return the compiler, its settings and the kind of device, in any process of any job."""
     here = device.placement
     others = () if device.platform == "cpu" else _plugin_versions(device.platform)
     return (
@@ -74,9 +81,8 @@ def backend(device: Device = CPU) -> tuple[str, ...]:
         f"jaxlib {version()}",
         f"{here.client.platform} {here.client.platform_version} {here.device_list[0].device_kind}",
         f"{platform.system()} {platform.machine()} {sys.byteorder}",
-        f"topology {_topology(here)}",
+        f"topology {_topology(device)}",
         f"processors {processors()}",
-        *([f"devices {cpu_devices()}"] if cpu_devices() > 1 else []),
         *[f"{name}={os.environ.get(name, '')}" for name in _VARIABLES],
         f"flags {_flags_in_a_file()}",
     )
@@ -154,9 +160,13 @@ def version() -> str:
     return f"{library.__version__} {getattr(boot.xla, '_version', '')}"
 
 
-def _topology(here: LiveDevice) -> str:
+def _topology(device: Device) -> str:
     """Return the processor's features among other things, as the compiler sees them."""
-    return str(boot.jax.get_topology_for_devices(here.device_list).fingerprint())
+    devices = device.placement.device_list
+    if device.platform == "cpu" and (JOB.cluster is not None or cpu_devices() > 1):
+        # The fingerprint depends on the other devices and on the process, unless there is one.
+        devices = boot.xla.make_cpu_client(asynchronous=False).devices()
+    return str(boot.jax.get_topology_for_devices(devices).fingerprint())
 
 
 def _flags_in_a_file() -> str:

@@ -334,15 +334,19 @@ def _mesh_options(
 
 
 def _key(module: Any, live: LiveMesh, chosen: Any, device: Device) -> str | None:
-    """Return the key on disk: by the mesh's shape, not its devices; None if there can be none."""
+    """Return the key on disk: by the mesh's shape, not its devices; None if there can be none.
+
+    On CPUs the code does not depend on how many processes have the devices.
+    """
     if foreign(targets(module)):
         return None
     anywhere = boot.xla.CompileOptions.ParseFromString(chosen.SerializeAsString())
     set_replicas(anywhere, range(live.mesh.size))
-    processes = [each.process_index for each in live.handles]
+    on_cpu = device.platform == "cpu"
+    processes = None if on_cpu else [each.process_index for each in live.handles]
     return disk.digest(
         "mesh",
-        *disk.backend(device),
+        *disk.mesh_backend(device),
         anywhere.SerializeAsString(),
         repr((list(live.mesh.axes.items()), processes)),
         without_places(module),

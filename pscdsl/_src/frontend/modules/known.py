@@ -61,7 +61,8 @@ from pscdsl.typing import dtypes
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute
 from pscdsl.typing.codes.limits import NotSupported, RevealedType
 from pscdsl.typing.diagnostics import Failure, plainly
-from pscdsl.typing.signatures import DTypeClass, ShapeSyntaxError, parse_mesh_axes, parse_shape
+from pscdsl.typing.placements import Placement
+from pscdsl.typing.signatures import DTypeClass
 
 # The combinators by name, and the few functions that ask the checker something.
 
@@ -96,10 +97,9 @@ def place(here: Builder, x: AnyValue, placement: AnyValue) -> AnyValue:
         problem = f'takes a text such as `"n@data d"`, and {describe(placement)} is none'
         raise Failure(BadArguments(function=what, problem=problem))
     try:
-        axes = parse_mesh_axes(placement) or ((),) * len(parse_shape(placement))
-    except ShapeSyntaxError as error:
-        problem = f"the placement `{placement}` is not right: {error.message}"
-        raise Failure(BadArguments(function=what, problem=problem)) from None
+        axes = Placement.parse(placement).axes
+    except ValueError as error:
+        raise Failure(BadArguments(function=what, problem=str(error))) from None
     here.program.places = True
     placed: list[Array] = []
     for leaf in leaves:
