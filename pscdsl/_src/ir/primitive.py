@@ -452,6 +452,17 @@ NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Types: TypeAlias = tuple[ArrayType, ...]
 
 
+class CountedPart(NamedTuple):
+    """A part of a result whose elements depend on their places."""
+
+    here: Builder
+    whole: ArrayType
+    """The type of the whole result."""
+    type: ArrayType
+    starts: Mapping[int, Value]
+    """The place where the part begins for each counted factor, an i64."""
+
+
 class Evaluation(Protocol):
     """The context of a NumPy meaning in its program."""
 
@@ -605,19 +616,8 @@ class Primitive:
         """
         return self
 
-    def counted_part(
-        self,
-        here: Builder,
-        operands: Sequence[Value],
-        whole: Types,
-        outputs: Types,
-        starts: Mapping[int, Value],
-    ) -> Sequence[Value]:
-        """Return parts of its results, cut along factors that its `axis_rule` counts.
-
-        `whole` has the types of the results, `outputs` those of the parts, and `starts` the place
-        where the part begins for each such factor, an i64.
-        """
+    def counted_part(self, operands: Sequence[Value], part: CountedPart) -> Value:
+        """Return a part of its result, cut along factors that its `axis_rule` counts."""
         raise NotImplementedError
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

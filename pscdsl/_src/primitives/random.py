@@ -7,7 +7,7 @@ Each primitive also takes arrays of keys, and treats each key alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 
 from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.ir.primitive import CountedPart, Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.ir.program import Atom, Literal
 from pscdsl._src.primitives.elementwise import add, multiply
 from pscdsl._src.primitives.shaping import Iota, each_batched
@@ -229,15 +229,8 @@ class SplitKey(Primitive, name="random_split"):
     def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
         return _counting(inputs[0], outputs[0])
 
-    def counted_part(
-        self,
-        here: Builder,
-        operands: Sequence[Value],
-        whole: Types,
-        outputs: Types,
-        starts: Mapping[int, Value],
-    ) -> Sequence[Value]:
-        return FoldIn().bind(*_at_places(here, operands[0], whole[0], outputs[0], starts))
+    def counted_part(self, operands: Sequence[Value], part: CountedPart) -> Value:
+        return FoldIn()(*_at_places(operands[0], part))
 
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
@@ -324,16 +317,8 @@ class RandomBits(Primitive, name="random_bits"):
     def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
         return _counting(inputs[0], outputs[0])
 
-    def counted_part(
-        self,
-        here: Builder,
-        operands: Sequence[Value],
-        whole: Types,
-        outputs: Types,
-        starts: Mapping[int, Value],
-    ) -> Sequence[Value]:
-        placed = _at_places(here, operands[0], whole[0], outputs[0], starts)
-        return BitsAt(self.dtype).bind(*placed)
+    def counted_part(self, operands: Sequence[Value], part: CountedPart) -> Value:
+        return BitsAt(self.dtype)(*_at_places(operands[0], part))
 
 
 @dataclass(frozen=True)
@@ -377,23 +362,18 @@ def _counting(key: ArrayType, result: ArrayType) -> AxisRule:
     return AxisRule((every[: key.rank],), (every,), counted=every[key.rank :])
 
 
-def _at_places(
-    here: Builder,
-    key: Value,
-    whole: ArrayType,
-    part: ArrayType,
-    starts: Mapping[int, Value],
-) -> tuple[Value, Value]:
+def _at_places(key: Value, part: CountedPart) -> tuple[Value, Value]:
     """Return the key and the counter of each element in a part of what keys make."""
+    here, shape = part.here, part.type.shape
     counters: Value | None = None
-    for axis in range(key.ndim, part.rank):
-        count = here.bind(Iota(part.shape, axis, I64), ())[0]
-        if axis in starts:
-            count = add(count, starts[axis])
-        count = multiply(count, here.size(size_of(whole.shape[axis + 1 :]), I64))
+    for axis in range(key.ndim, len(shape)):
+        count = here.bind(Iota(shape, axis, I64), ())[0]
+        if axis in part.starts:
+            count = add(count, part.starts[axis])
+        count = multiply(count, here.size(size_of(part.whole.shape[axis + 1 :]), I64))
         counters = count if counters is None else add(counters, count)
     assert counters is not None, "a part is cut along an axis of counters"
-    return here.spread(key, part.shape, tuple(range(key.ndim))), counters
+    return here.spread(key, shape, tuple(range(key.ndim))), counters
 
 
 def _sizes(hlo: Hlo, key: ArrayType, shape: Shape) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -13,7 +13,7 @@ import numpy as np
 from pscdsl._src.interpreters.replay import repeated
 from pscdsl._src.ir.axis_rules import AxisRule, along, matched
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.primitive import Evaluation, H, Hlo, NDArray, Primitive, Types
+from pscdsl._src.ir.primitive import CountedPart, Evaluation, H, Hlo, NDArray, Primitive, Types
 from pscdsl._src.primitives.elementwise import Convert, Select, add
 from pscdsl._src.primitives.pointwise import Linear
 from pscdsl.typing.array_types import ArrayType, Shape, size_of
@@ -113,17 +113,10 @@ class Iota(Primitive, name="iota", cheap=True):
     def resized(self, inputs: Types, outputs: Types) -> Self:
         return replace(self, shape=outputs[0].shape)
 
-    def counted_part(
-        self,
-        here: Builder,
-        operands: Sequence[Value],
-        whole: Types,
-        outputs: Types,
-        starts: Mapping[int, Value],
-    ) -> Sequence[Value]:
+    def counted_part(self, operands: Sequence[Value], part: CountedPart) -> Value:
         # Counts in i64 are converted as the whole ones are.
-        counts = here.bind(Iota(outputs[0].shape, self.axis, I64), ())[0]
-        return (Convert(self.dtype)(add(counts, starts[self.axis])),)
+        counts = part.here.bind(Iota(part.type.shape, self.axis, I64), ())[0]
+        return Convert(self.dtype)(add(counts, part.starts[self.axis]))
 
 
 # Primitives that move elements without computing: new axes, new orders, parts and joins.

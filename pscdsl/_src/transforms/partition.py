@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias, cast
 from pscdsl._src.interpreters.replay import closed
 from pscdsl._src.ir.axis_rules import AxisRule
 from pscdsl._src.ir.builder import Builder, Value
-from pscdsl._src.ir.primitive import Primitive
+from pscdsl._src.ir.primitive import CountedPart, Primitive
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, walk
 from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
 from pscdsl._src.primitives.collectives import (
@@ -405,7 +405,9 @@ class Partition:
             if along.get(factor)
         }
         if starts:
-            made = primitive.counted_part(here, values, whole, types, starts)
+            (result,), (type_,) = whole, types
+            part = CountedPart(here, result, type_, starts)
+            made: Sequence[Value] = (primitive.counted_part(values, part),)
         else:
             own = primitive.resized(tuple([x.type for x in values]), types)
             made = here.bind(own, values)
