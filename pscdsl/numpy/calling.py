@@ -318,7 +318,8 @@ def lifted(here: Builder, x: Any, change: Callable[[Value], Value]) -> Value | W
     if isinstance(array, Value):
         return change(array)
     if isinstance(array, PythonNumber):
-        number = change(array.value)
+        value = array.value
+        number = here.program.built(lambda _: change(value), array.dtype)
         if not number.shape:
             return PythonNumber.of(number, [array])
     return weakened(here, array.kind, lambda dtype: change(array.at(dtype)), meeting([array]))
@@ -354,14 +355,18 @@ def met(
     if values is not None:
         return build(values)
     weak = [x for x in arrays if isinstance(x, Weak)]
+
+    def at(dtype: DType) -> Value:
+        return build([x.at(dtype) for x in weak])
+
     meets = meeting(weak) if weak else here.program.defaults[kind]
     if weak and are_numbers(weak) and kind <= meets.kind:
-        number = build([x.at(meets) for x in weak])
+        number = here.program.built(at, meets)
         if not number.shape:
             return PythonNumber.of(number, weak)
     kind = max(kind, meets.kind)
     own = meets if kind is meets.kind else None
-    return weakened(here, kind, lambda dtype: build([x.at(dtype) for x in weak]), own)
+    return weakened(here, kind, at, own)
 
 
 def is_array(x: object) -> bool:

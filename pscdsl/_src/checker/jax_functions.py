@@ -16,12 +16,13 @@ from pscdsl._src.checker.check import check_definition
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
 from pscdsl._src.dialects.jax.unknown import Annotated
 from pscdsl._src.frontend.annotations import renamed
+from pscdsl._src.frontend.interpreter.constructors import after_construction
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.text.source import FunctionStatement, Source
 from pscdsl._src.frontend.values import AnyValue, Poisoned
-from pscdsl.typing.codes.limits import UnknownValue
+from pscdsl.typing.codes.limits import ChoicesSampled, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dims import names as size_names
@@ -45,6 +46,11 @@ class JaxFunction:
     unknown: str = ""
     """The reason why it is neither proven nor wrong; empty if it is one of them."""
 
+    @property
+    def is_right(self) -> bool:
+        """Whether it is proven for every size."""
+        return not self.found and not self.unknown
+
     def counted(self, source: Source) -> Annotated:
         """Return what is counted of it."""
         place = source.span(self.node)
@@ -56,14 +62,14 @@ def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:
     """Yield the annotated functions and methods of a file, checked."""
     for node in module.source.tree.body:
         if isinstance(node, FunctionStatement) and _is_annotated(node):
-            yield _checked(node.name, node, partial(module.function, node))
+            yield _checked(module, node.name, node, partial(module.function, node))
         elif isinstance(node, ast.ClassDef):
             for each in node.body:
                 if not isinstance(each, ast.FunctionDef) or each.name == "__init__":
                     continue
                 if _is_annotated(each, of_class=True):
                     find = partial(_method, module, node, each)
-                    yield _checked(f"{node.name}.{each.name}", each, find, node.name)
+                    yield _checked(module, f"{node.name}.{each.name}", each, find, node.name)
 
 
 def _method(module: StaticModule, cls: ast.ClassDef, node: ast.FunctionDef) -> AnyValue:
@@ -96,7 +102,11 @@ def _has_shape(annotation: ast.expr) -> bool:
 
 
 def _checked(
-    name: str, node: FunctionStatement, found_value: Callable[[], AnyValue], owner: str = ""
+    module: StaticModule,
+    name: str,
+    node: FunctionStatement,
+    found_value: Callable[[], AnyValue],
+    owner: str = "",
 ) -> JaxFunction:
     try:
         value = found_value()
@@ -104,8 +114,26 @@ def _checked(
         return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
     if not isinstance(value, Closure):
         return JaxFunction(name, node, unknown="its decorators are not known")
+    verdict = _verdict(name, node, JaxDefinition(value, owner=owner))
+    cls = module.own(owner) if owner else None
+    if not isinstance(cls, RecordClass) or "__init__" not in cls.members or verdict.is_right:
+        return verdict
+    try:  # what its fields are is up to the constructor
+        made = _verdict(name, node, JaxDefinition(after_construction(cls, value)))
+    except Failure as failure:
+        made = JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
+    if made.is_right:
+        return made
+    places = {(each.code, replace(each.span, call_site=None)) for each in made.found}
+    found = tuple(each for each in verdict.found if (each.code, each.span) in places)
+    unknown = made.unknown or _cause((*made.found, *verdict.found)[0])
+    return replace(verdict, found=found, unknown="" if found else unknown)
+
+
+def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> JaxFunction:
+    """Return what is found of a definition with annotations."""
     try:
-        variants = JaxDefinition(value, owner=owner).variants()
+        variants = definition.variants()
     except Failure as failure:
         return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
     except Poisoned:
@@ -119,6 +147,7 @@ def _checked(
             if proven:
                 return JaxFunction(name, node, tuple(proven))
             reasons.extend(errors or found)
+        reasons.extend(x for x in found if isinstance(x, ChoicesSampled))
     return JaxFunction(name, node, unknown=_cause(reasons[0]) if reasons else "")
 
 

@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any
 
 from pscdsl._src.frontend.annotations import TypeVariable
+from pscdsl._src.frontend.class_rules import rules
 from pscdsl._src.frontend.definitions import Definition
+from pscdsl._src.frontend.interpreter.constructors import Construction
 from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, known_or_why
 from pscdsl._src.frontend.interpreter.frames import Frame, Session, fields
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass, base_kind
@@ -43,20 +45,6 @@ NO_KEY_MISSING = 'let each key be there; `f32["n"] | None` may have None'
 WITHOUT_MEANING = frozenset("builtins.object typing.Generic typing.Protocol abc.ABC".split())
 """Bases that leave a class as it is."""
 ENUMERATIONS = frozenset("enum.Enum enum.Flag enum.IntEnum enum.StrEnum".split())
-WITHOUT_EFFECT = frozenset(
-    "typing.final typing.dataclass_transform typing.runtime_checkable".split()
-)
-"""Decorators that leave a class as it is."""
-JAX_BASES = frozenset({"equinox.Module", "flax.struct.PyTreeNode"})
-"""Bases of JAX programs that make frozen dataclasses."""
-JAX_DATACLASSES = frozenset({"chex.dataclass", "flax.struct.dataclass"})
-"""Decorators of JAX programs that make frozen dataclasses."""
-JAX_REGISTRATIONS = frozenset(
-    f"jax.tree_util.register_{kind}"
-    for kind in ("dataclass", "pytree_node_class", "pytree_with_keys_class")
-)
-"""Decorators that say how JAX takes a class apart."""
-JAX_FIELDS = frozenset({"dataclasses.field", "equinox.field", "flax.struct.field"})
 OPTIONS = frozenset(("frozen", "slots", "repr", "kw_only", "order"))
 """Options of `dataclass` that do not affect fields, except `frozen`; records are not compared."""
 DESCRIPTORS = {
@@ -110,6 +98,10 @@ class ClassText:
     dims: ast.expr | None = None
     keywords: bool = False
     """Whether its own fields are given by their names alone."""
+    generates_init: bool = False
+    """Whether Python makes a constructor of its fields; of JAX programs."""
+    has_unseen_bases: bool = False
+    """Whether it inherits from classes that are not followed; of JAX programs."""
     slots: bool = False
     """Whether it is a dataclass whose instances have slots and no `__dict__`."""
     fields: dict[str, ast.AnnAssign | ast.Assign] = field(
@@ -146,11 +138,10 @@ class _Reader:
     def __init__(self, frame: Frame, node: ast.ClassDef) -> None:
         self.frame = frame
         self.node = node
-        self.text = ClassText(node, "record" if frame.scope.is_jax else "namespace")
+        self.rules = rules(frame.scope.is_jax)
+        self.text = ClassText(node, self.rules.plain)
         self.bound: dict[str, ast.AST] = {}
         self.inherited: frozenset[str] = frozenset()
-        self.is_jax = frame.scope.is_jax
-        """Whether it is a class of a JAX program, whose instances do not change once made."""
 
     def value(self, node: ast.expr) -> AnyValue:
         """Return the value of an expression of the class statement."""
@@ -198,7 +189,7 @@ class _Reader:
             name = str(getattr(value, "name", ""))
             if isinstance(value, RecordClass) and value.kind != "namespace":
                 text.parent, text.parent_node, text.kind = value, base, value.kind
-            elif self.is_jax and name in JAX_BASES:
+            elif name in self.rules.modules:
                 text.kind = "record"
             elif base_kind(value) is not None:
                 text.kind = base_kind(value) or ""
@@ -206,8 +197,9 @@ class _Reader:
                 text.kind, text.base = "enumeration", name
             elif not isinstance(value, RecordClass) and name in WITHOUT_MEANING:
                 continue
-            elif self.is_jax and isinstance(value, External | RecordClass):
-                continue  # what a class inherits from there is unknown
+            elif not self.rules.is_closed and isinstance(value, External | RecordClass):
+                text.has_unseen_bases = True
+                continue
             else:
                 shown = self.frame.source.text_of(base)
                 raise refuse(self.frame, base, f"the base class `{shown}`", "use a function of it")
@@ -215,7 +207,11 @@ class _Reader:
         if len(nodes) > 1 or (text.kind == "enumeration" and len(bases) > 1):
             what = "a class with several base classes"
             raise refuse(self.frame, bases[-1], what, "derive from one; use functions for the rest")
+        text.generates_init = len(nodes) > 0
         if text.parent is not None:
+            if text.parent.construction is not None:
+                text.generates_init = text.parent.construction.generates_init
+                text.has_unseen_bases |= text.parent.construction.has_unseen_bases
             self.inherited = frozenset(text.parent.field_names())
 
     def _decorators(self, name: str, decorators: list[ast.expr]) -> None:
@@ -223,21 +219,23 @@ class _Reader:
         for decorator in decorators:
             head = called(decorator)
             known = self.named(head)
-            if known in WITHOUT_EFFECT or (self.is_jax and known in JAX_REGISTRATIONS):
+            if known in self.rules.without_effect:
                 continue
-            if self.is_jax and known in JAX_DATACLASSES:
+            if known in self.rules.dataclasses:
                 self.text.kind, made = "dataclass", True
+                self.text.generates_init = True
                 continue
-            plain = ("namespace", "dataclass", *(("record",) if self.is_jax else ()))
+            plain = (self.rules.plain, "namespace", "dataclass")
             if known != "dataclasses.dataclass" or self.text.kind not in plain:
                 shown = self.frame.source.text_of(head)
                 raise refuse(self.frame, decorator, f"the decorator `{shown}` of a class")
-            if not self._is_frozen(decorator) and not self.is_jax:
+            if not self._is_frozen(decorator) and self.rules.is_closed:
                 what, rewrite = f"the mutable dataclass `{name}`", "@dataclass(frozen=True)"
                 raise refuse(self.frame, self.node, what, rewrite)
             self.text.kind, made = "dataclass", True
+            self.text.generates_init = True
         declares = any(isinstance(statement, ast.AnnAssign) for statement in self.node.body)
-        if self.text.kind == "dataclass" and not made and declares and not self.is_jax:
+        if self.text.kind == "dataclass" and not made and declares and self.rules.is_closed:
             what = f"fields of `{name}`, which is no dataclass itself,"
             raise refuse(self.frame, self.node, what, "decorate it with `@dataclass(frozen=True)`")
 
@@ -309,7 +307,7 @@ class _Reader:
         frame, kind = self.frame, self.text.kind
         if name in self.bound:
             raise refuse(frame, node, f"`{name}`, which the class binds twice,", "bind it once")
-        if name in self.inherited and not self.is_jax:
+        if name in self.inherited and self.rules.is_closed:
             what = f"`{name}`, which is a field of the base class already,"
             raise refuse(frame, node, what, "give it another name")
         if name.startswith("__"):
@@ -320,9 +318,7 @@ class _Reader:
                 known = name not in OF_CLASSES | PLACES
             else:
                 known = name in OF_RECORDS or (kind == "precord" and name == "__invariant__")
-            if self.is_jax and dunder:
-                pass  # instances that an `__init__` makes are not followed
-            elif not dunder or not known:
+            if not dunder or (self.rules.is_closed and not known):
                 rewrite = REBUILDING.get(name, "one underscore, or none")
                 raise refuse(frame, node, f"`{name}` of a class", rewrite)
         elif kind == "enumeration" and name.startswith("_"):
@@ -368,7 +364,7 @@ class _Reader:
         if "ClassVar" in shown or known in ("dataclasses.InitVar", "dataclasses.KW_ONLY"):
             raise refuse(self.frame, node, f"the annotation `{shown}` of a field", "a type")
         if isinstance(value, ast.Call) and self.named(value.func) == "dataclasses.field":
-            if not self.is_jax:
+            if self.rules.is_closed:
                 self._require_options(value, {"default", "default_factory", "kw_only"}, 0)
         text.fields[name] = node
 
@@ -419,7 +415,7 @@ class _Reader:
         """Return the known name of a method's decorator; a Failure if it is unknown."""
         self._expression(decorator)
         known = self.named(called(decorator))
-        if self.is_jax and known not in DESCRIPTORS:
+        if not self.rules.is_closed and known not in DESCRIPTORS:
             return known or "unknown"
         if known not in KNOWN_DECORATORS and known not in DESCRIPTORS:
             shown = self.frame.source.text_of(decorator)
@@ -478,6 +474,9 @@ def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
         guard,
         () if parent is None else (parent,),
         _variables(frame, node),
+        construction=(
+            Construction(text.generates_init, text.has_unseen_bases) if frame.scope.is_jax else None
+        ),
     )
 
 
@@ -610,11 +609,13 @@ def _field(
         return made
     if isinstance(value, ast.Call):
         function = evaluate(frame, value.func)
-        declares = JAX_FIELDS if frame.scope.is_jax else frozenset({"dataclasses.field"})
+        declares = rules(frame.scope.is_jax).fields
         if text.kind != "namedtuple" and getattr(function, "name", "") in declares:
             options = {keyword.arg: keyword.value for keyword in value.keywords}
             if "kw_only" in options:
                 made = replace(made, keyword=evaluate(frame, options["kw_only"]) is True)
+            if frame.scope.is_jax and "converter" in options:
+                made = replace(made, convert=_converter(frame, options["converter"]))
             if "default" in options:
                 return replace(made, default=_default(frame, options["default"]))
             factory = options.get("default_factory")
@@ -643,6 +644,18 @@ def _made_by(frame: Frame, factory: ast.expr) -> Callable[[], AnyValue]:
     return default
 
 
+def _converter(frame: Frame, node: ast.expr) -> Callable[[Builder, AnyValue], AnyValue]:
+    """Return the function that converts each value given for a field."""
+
+    def convert(here: Builder, value: AnyValue) -> AnyValue:
+        function = _default(frame, node)()
+        if not isinstance(function, Applicable):
+            raise Failure(NotCallable(found=describe(function)))
+        return function.apply(here, (value,), {})
+
+    return convert
+
+
 def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
     """Read `x = field(type=f32["n"])` of a PRecord."""
     options = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -664,19 +677,12 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
 
         default = plain
 
-    def convert(here: Builder, value: AnyValue) -> AnyValue:
-        assert factory is not None
-        function = _default(frame, factory)()
-        if not isinstance(function, Applicable):
-            raise Failure(NotCallable(found=describe(function)))
-        return function.apply(here, (value,), {})
-
     return Field(
         name,
         annotation,
         frame,
         default,
-        convert=None if factory is None else convert,
+        convert=None if factory is None else _converter(frame, factory),
         checked="invariant" in options,
     )
 

@@ -263,6 +263,22 @@ class Program:
             self.names.setdefault(value.atom, name)
 
     @contextmanager
+    def without_jax(self) -> Generator[None]:
+        """Let operands meet, and keep their bits, as in kernels while the context lasts."""
+        jax, self.jax = self.jax, None
+        try:
+            yield
+        finally:
+            self.jax = jax
+
+    def built(self, at: Callable[[DType], Value], dtype: DType) -> Value:
+        """Return a weak array as it is built in a dtype, no part of it narrowed on the way."""
+        if self.jax is None:
+            return at(dtype)
+        with self.without_jax():
+            return at(dtype)
+
+    @contextmanager
     def inside(self) -> Generator[Builder]:
         """A new innermost block while the context lasts."""
         outer = self.current
@@ -613,7 +629,7 @@ class Weak(Operators["Value | Weak"]):
                 raise Failure(ScalarDoesNotFit(scalar=f"a weak {self.dtype}", dtype=dtype))
             natural = dtype if self._scalar else self._natural(dtype)
             if natural is dtype:
-                found = self._at(dtype)
+                found = self.builder.program.built(self._at, dtype)
             else:
                 found = Builder.basis.convert(dtype)(self.at(natural))
             self._built[dtype] = found
@@ -934,7 +950,7 @@ def weakened(
     Where nothing decides, it is in `dtype`.
     """
     meets = here.program.defaults[kind] if dtype is None else dtype
-    first = at(meets)
+    first = here.program.built(at, meets)
     if first.dtype is not meets:
         return first
     result = Weak(here, kind, first.shape, at, dtype=meets)

@@ -359,12 +359,9 @@ class Meaning(Applicable):
 
     def apply(self, here: Builder | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Apply to the arguments of a call in a kernel."""
-        if here is not None and (jax := here.program.jax) is not None and self._is_draw:
-            here.program.jax = None  # numbers are drawn with all bits of integers
-            try:
+        if here is not None and here.program.jax is not None and self._is_draw:
+            with here.program.without_jax():  # numbers are drawn with all bits of integers
                 found = self._applied(here, args, kwargs, widening=False)
-            finally:
-                here.program.jax = jax
             return narrowed(found)
         return narrowed(self._applied(here, args, kwargs, widening=False))
 

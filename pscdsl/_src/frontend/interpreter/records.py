@@ -37,6 +37,7 @@ from pscdsl.typing.dtypes import DType
 from pscdsl.typing.python_containers import is_dict
 
 if TYPE_CHECKING:
+    from pscdsl._src.frontend.interpreter.constructors import Construction
     from pscdsl.typing.signatures import RecordSpec, Spec
 
 SpecKey: TypeAlias = "tuple[tuple[str, ...], tuple[Spec, ...]]"
@@ -106,6 +107,8 @@ class RecordClass(Applicable):
     )
     """Its specification for each list of size and type arguments; None while it is read."""
 
+    construction: Construction | None = None
+    """How instances are made, if it is a class of a JAX program."""
     number: int = 0
     """Its number among the loaded classes of this name."""
 
@@ -190,8 +193,18 @@ class RecordClass(Applicable):
             made_by = MEANINGS["builtins.dict"]
             assert isinstance(made_by, Applicable)
             return made_by.apply(here, args, kwargs)  # the keys are not checked
+        if self.construction is not None:
+            return self.construction.instance(here, self, args, kwargs)
         if "__init__" in self.members:
             raise Failure(NotSupported(what=f"a call of `{self.title}`, which has an `__init__`,"))
+        made = RecordValue(self, self.given_fields(here, args, kwargs))
+        self.look_at(here, made)
+        return made
+
+    def given_fields(
+        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+    ) -> dict[str, AnyValue]:
+        """Return the fields that the arguments of a generated constructor give."""
         names = self.field_names()
         placed = [each.name for each in self.fields if not each.keyword]
         if len(args) > len(placed):
@@ -212,9 +225,7 @@ class RecordClass(Applicable):
                     problem = f"misses a value for the field '{each.name}'"
                     raise Failure(BadArguments(function=self.title, problem=problem))
                 values[each.name] = each.default()
-        made = RecordValue(self, self._converted(here, {name: values[name] for name in names}))
-        self.look_at(here, made)
-        return made
+        return self.converted(here, {name: values[name] for name in names})
 
     def look_at(self, here: Builder, made: RecordValue) -> None:
         """Run the class's check of a new instance."""
@@ -222,7 +233,7 @@ class RecordClass(Applicable):
         if check is not None and self.kind in ("dataclass", "record"):
             self._own(check.value).apply(here, (made,), {})
 
-    def _converted(self, here: Builder, values: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    def converted(self, here: Builder, values: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
         """Return the values of given fields, converted by the factories of the fields."""
         for each in self.fields:
             if each.name in values and (each.checked or "__invariant__" in self.members):
@@ -333,7 +344,7 @@ class RecordClass(Applicable):
             changes.update(args[0])
         elif args:
             raise Failure(BadArguments(function=name, problem="takes keyword arguments"))
-        return replaced(here, value, self._converted(here, changes))
+        return replaced(here, value, self.converted(here, changes))
 
 
 def _binds(value: AnyValue) -> bool:
@@ -347,6 +358,8 @@ def replaced(here: Builder, value: RecordValue, changes: Mapping[str, AnyValue])
     if unknown:
         problem = f"has no field {describe(unknown[0])}, only {', '.join(value.fields)}"
         raise Failure(BadArguments(function=value.cls.title, problem=problem))
+    if value.cls.construction is not None:
+        return value.cls.construction.replaced(here, value, changes)
     made = RecordValue(value.cls, {**value.fields, **changes})
     if value.cls.kind in ("dataclass", "record"):
         value.cls.look_at(here, made)
