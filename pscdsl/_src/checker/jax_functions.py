@@ -48,7 +48,7 @@ class JaxFunction:
 
     @property
     def is_right(self) -> bool:
-        """Whether it is proven for every size."""
+        """True if it is proven for every size."""
         return not self.found and not self.unknown
 
     def counted(self, source: Source) -> Annotated:

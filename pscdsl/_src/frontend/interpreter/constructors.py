@@ -39,7 +39,7 @@ _METHOD: Final = "a method of the instance"
 
 @dataclass
 class Construction:
-    """How instances of a class are made."""
+    """The making of instances of a class."""
 
     generates_init: bool
     """Whether its fields are the parameters of its constructor, if it defines none."""
