@@ -164,16 +164,23 @@ class IteratorUsed(Diagnostic, code="PSC208"):
 
 
 class ResultLost(Diagnostic, code="PSC209"):
-    """A kernel binds a parameter to a new value and returns nothing."""
+    """A new value that is meant to replace an old one is lost."""
 
-    function: str
     name: str
+    function: str = ""
+    """The kernel that binds its parameter `name` to the new value, and returns nothing."""
+    update: str = ""
+    """The call that returns the new value, and whose result nothing is done with."""
 
     def message(self) -> str:
+        if self.update:
+            return f"`{self.name}` stays as it is: nothing is done with the new array"
         return (
             f"`{self.function}` returns nothing, and the new `{self.name}` is lost: "
             "its caller's stays as it is"
         )
 
     def help(self) -> str:
+        if self.update:
+            return f"bind it: `{self.name} = {self.update}`"
         return f"end with `return {self.name}`, and bind what the call returns"

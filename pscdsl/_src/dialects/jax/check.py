@@ -12,7 +12,7 @@ from pscdsl._src.dialects.jax.modules import Modules
 from pscdsl._src.dialects.jax.names import functions_using_jax
 from pscdsl._src.dialects.jax.purity import Purity
 from pscdsl._src.dialects.jax.unknown import UnknownCall
-from pscdsl._src.frontend.modules.jax_programs import is_of_jax
+from pscdsl._src.frontend.modules.jax_programs import JaxUse
 from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.text.source import FunctionStatement
 from pscdsl.typing.diagnostics import Diagnostic
@@ -31,9 +31,9 @@ class JaxFindings:
 
 def check_jax(module: StaticModule) -> JaxFindings:
     """Return the findings in a file, if it is a JAX program."""
-    files = module.project.files
-    if files.dialect == "psc" or not (files.dialect == "jax" or is_of_jax(module.source)):
+    if module.jax_use is JaxUse.NONE:
         return JaxFindings()
+    files = module.project.files
     modules = files.analysis(Modules)
     program = modules.program(module)
     found, unknown = files.analysis(Keys).check(program)

@@ -29,6 +29,12 @@ JOINED = frozenset(
 
 JITTED = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "equinox.filter_pmap"})
 """Transformations that store the program, and run it again for other arguments."""
+OF_ARRAYS = frozenset({"equinox.filter_jit", "equinox.filter_pmap"})
+"""Transformations that trace arrays alone: a number keeps its value."""
+TRACING = JITTED | {
+    *("jax.lax.scan", "jax.lax.map", "jax.lax.while_loop", "jax.lax.fori_loop", "jax.lax.cond"),
+}
+"""Transformations for which no element of an array is known while they run a function."""
 TRANSPARENT = frozenset(
     {
         *("jax.jit", "jax.remat", "jax.named_call", "jax.custom_jvp", "jax.custom_vjp"),

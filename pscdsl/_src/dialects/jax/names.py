@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pscdsl._src.frontend.modules.jax_programs import ROOTS
+from pscdsl._src.frontend.modules.jax_programs import ROOTS, imports_of
 from pscdsl._src.frontend.text.source import (
     FunctionNode,
     FunctionStatement,
@@ -36,6 +36,8 @@ class Scope:
     names: frozenset[str] = frozenset()
     once: frozenset[str] = frozenset()
     """The names that one statement of this scope binds, or several imports of the same."""
+    bound: tuple[str, ...] = ()
+    """The names that its statements bind, each as often as it is bound."""
     outer: frozenset[str] = frozenset()
     """The names of scopes around it that it may bind."""
     rebound: set[str] = field(default_factory=set[str])
@@ -213,24 +215,6 @@ def canonical(name: str) -> str:
     return _ALIASES.get(name, name)
 
 
-def imports_of(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
-    """Yield the names that an import binds, with the full names of what they are."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield (
-                (alias.asname, alias.name)
-                if alias.asname
-                else (
-                    alias.name.partition(".")[0],
-                    alias.name.partition(".")[0],
-                )
-            )
-    else:
-        module = "." * node.level + (f"{node.module}." if node.module else "")
-        for alias in node.names:
-            yield alias.asname or alias.name, canonical(f"{module}{alias.name}")
-
-
 def read_program(
     source: Source, modules: Modules | None = None, path: str | None = None
 ) -> Program:
@@ -245,16 +229,15 @@ def _fill(program: Program, scope: Scope) -> None:
     """Find the names of a scope, and the scopes in it."""
     node = scope.node
     body: Sequence[ast.stmt] = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
-    bound: dict[str, int] = {}
+    scope.bound = tuple(each for statement in body for each in targets(statement))
+    bound = Counter(scope.bound)
     outer: set[str] = set()
     alike = Counter[tuple[str, str]]()
-    for name in (each for statement in body for each in targets(statement)):
-        bound[name] = bound.get(name, 0) + 1
     for each in _own(body):
         if isinstance(each, ast.Global | ast.Nonlocal):
             outer.update(each.names)
         elif isinstance(each, ast.Import | ast.ImportFrom):
-            imports = dict(imports_of(each))
+            imports = {name: canonical(full) for name, full in imports_of(each)}
             if "*" in imports:
                 scope.stars.append(imports.pop("*").removesuffix("*").removesuffix("."))
             scope.imports.update(imports)
@@ -329,3 +312,23 @@ def functions_using_jax(program: Program) -> Iterator[FunctionStatement]:
         if scope.parent is program.module and isinstance(node, FunctionStatement):
             if any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node)):
                 yield node
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a body in order, without those of functions and classes in it."""
+    pending = [*reversed(body_of(node))]
+    if isinstance(node, ast.For):
+        pending += [node.target, node.iter]
+    while pending:
+        each = pending.pop()
+        yield each
+        if not isinstance(each, FunctionNode | ast.ClassDef):
+            pending.extend(reversed(children(each)))
+        elif not isinstance(each, ast.Lambda | ast.ClassDef):
+            pending.extend(each.decorator_list)
+
+
+def body_of(node: ast.AST) -> list[ast.AST]:
+    """Return the statements of a function or a module, or the expression of a lambda."""
+    body = getattr(node, "body", [])
+    return [*body] if isinstance(body, list) else [body]

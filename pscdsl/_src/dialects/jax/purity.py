@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from pscdsl._src.dialects.jax.arrays import Arrays, Traced, updated_array
+from pscdsl._src.dialects.jax.concrete import needed_values, static_parameters, traced
 from pscdsl._src.dialects.jax.library import (
     BODIES,
     CLOCKS,
@@ -20,11 +22,9 @@ from pscdsl._src.dialects.jax.library import (
     PYTHON_STATES,
     RUN,
 )
-from pscdsl._src.dialects.jax.names import Program, Scope
+from pscdsl._src.dialects.jax.names import Program, Scope, body_of, own_nodes
 from pscdsl._src.frontend.text.source import (
-    FunctionNode,
     FunctionStatement,
-    children,
     parameters,
     with_defaults,
 )
@@ -34,6 +34,7 @@ from pscdsl.typing.codes.purity import (
     Mutation,
     OuterWrite,
     RandomState,
+    ResultLost,
     SideEffect,
 )
 from pscdsl.typing.diagnostics import Diagnostic, Label
@@ -63,6 +64,8 @@ class Region:
     """The place that names the transformation."""
     holds_self: bool
     """Whether its first parameter is an object that exists outside."""
+    traced: Traced | None = None
+    """What is traced of it, if its elements are not known."""
 
 
 class Purity:
@@ -80,6 +83,14 @@ class Purity:
             self._walk(region, region.scope, {region.scope}, region.holds_self)
             if region.transformation in JITTED:
                 self._stale(region)
+            if region.traced is not None:
+                arrays = Arrays(region.traced)
+                for scope, node, finding in needed_values(arrays, region.scope, set()):
+                    self._report(region, scope, node, finding)
+        arrays = Arrays()
+        for scope in self.program.scopes.values():
+            for node in own_nodes(scope.node):
+                self._changed_in_place(arrays, scope, node)
 
     # The functions that transformations run.
 
@@ -90,9 +101,11 @@ class Purity:
                 for each in node.decorator_list:
                     name, call = self._transformation(scope.parent or scope, each)
                     if name in RUN:
-                        holds = scope.owner is not None and self._is_static(call, node)
-                        yield Region(scope, name, each, holds)
-            for inner in _own_nodes(node):
+                        first = parameters(node)[:1]
+                        statics = static_parameters(scope, call)
+                        holds = scope.owner is not None and not statics.isdisjoint(first)
+                        yield Region(scope, name, each, holds, traced(scope, name, call))
+            for inner in own_nodes(node):
                 if isinstance(inner, ast.Call):
                     yield from self._run_by(scope, inner)
 
@@ -104,16 +117,6 @@ class Purity:
             name = self.program.full_name(scope, call.args[0])
         return name, call
 
-    def _is_static(self, call: ast.Call | None, node: FunctionStatement) -> bool:
-        """Return whether the first parameter of a method is one object, not data."""
-        first = parameters(node)[:1]
-        for word in call.keywords if call else ():
-            if word.arg == "static_argnums":
-                return 0 in _constants(word.value)
-            if word.arg == "static_argnames":
-                return bool(first) and first[0] in _constants(word.value)
-        return False
-
     def _run_by(self, scope: Scope, call: ast.Call) -> Iterator[Region]:
         """Yield the functions that a call of a transformation runs."""
         name = self.program.full_name(scope, call.func)
@@ -124,20 +127,26 @@ class Purity:
         for each in given:
             parts = each.elts if isinstance(each, ast.List | ast.Tuple) else [each]
             for part in parts:
+                whole = part
                 if isinstance(part, ast.Call) and part.args:
                     maker = self.program.full_name(scope, part.func)
                     if maker in ("functools.partial", "jax.tree_util.Partial"):
                         part = part.args[0]
                 function = self.program.function(scope, part)
                 if function is not None and not _yields(function):
-                    yield Region(function, name, call.func, isinstance(part, ast.Attribute))
+                    of_self = isinstance(part, ast.Attribute)
+                    if whole is part:
+                        values = traced(function, name, call, is_bound=of_self)
+                    else:
+                        values = traced(function, name, call, is_partial=True)
+                    yield Region(function, name, call.func, of_self, values)
 
     # The effects in a region.
 
     def _walk(self, region: Region, scope: Scope, seen: set[Scope], holds_self: bool) -> None:
         """Check a function of a region, and those that it uses."""
         node = scope.node
-        pending = [*_own_nodes(node)]
+        pending = [*own_nodes(node)]
         for each in pending:
             self._effects(region, scope, each, holds_self)
         for each in self._used(scope, node):
@@ -152,7 +161,7 @@ class Purity:
 
     def _used(self, scope: Scope, node: ast.AST) -> Iterator[ast.expr]:
         """Yield the expressions that name functions which are called."""
-        for each in _own_nodes(node):
+        for each in own_nodes(node):
             if isinstance(each, ast.Call):
                 yield each.func
                 if scope.program.full_name(scope, each.func) in _CALLING:
@@ -200,6 +209,39 @@ class Purity:
             return last not in NUMPY_STATES or not (node.args or node.keywords)
         return module == "random" and last not in PYTHON_STATES
 
+    def _changed_in_place(self, arrays: Arrays, scope: Scope, node: ast.AST) -> None:
+        """Report a statement that stores into an array of JAX, or loses the one it computes."""
+        finding: Diagnostic | None = None
+        match node:
+            case ast.Expr(value=value) if isinstance(
+                owner := updated_array(value), ast.Name | ast.Attribute
+            ):
+                if arrays.is_array(scope, owner) or not self._may_be_stored_into(owner):
+                    text = self.source.text_of(owner)
+                    call = " ".join(self.source.text_of(value).split())
+                    finding = ResultLost(name=text, update=call)
+            case (
+                ast.Assign(targets=[ast.Subscript(value=owner) as target])
+                | ast.AugAssign(target=ast.Subscript(value=owner) as target)
+            ):
+                if arrays.is_array(scope, owner):
+                    text = self.source.text_of(owner)
+                    index = self.source.text_of(target.slice)
+                    what = f"an assignment to an item of `{text}`"
+                    rewrite = f"`{text} = {text}.at[{index}].set(…)` gives a new array"
+                    finding = Mutation(what=what, rewrite=rewrite, why="is immutable")
+            case _:
+                pass
+        if finding is not None:
+            span = self.source.span(node)
+            self.found.setdefault((node, finding.code), finding.replaced(span=span))
+
+    def _may_be_stored_into(self, owner: ast.expr) -> bool:
+        """Return whether an object with a member `at` may be no array: a frame, or a reference."""
+        return "ref" in self.source.text_of(owner).lower() or any(
+            word in self.source.text for word in ("pandas", "pallas", "new_ref", "mutable_array")
+        )
+
     def _declared(self, region: Region, scope: Scope, names: list[str]) -> None:
         """Report the names of outer scopes that a function binds."""
         for name in names:
@@ -208,7 +250,7 @@ class Purity:
                 continue
             if not (isinstance(owner.node, ast.Module) or region.scope.is_inside(owner)):
                 continue  # a function that the region calls has this name to itself
-            for each in _own_nodes(scope.node):
+            for each in own_nodes(scope.node):
                 if isinstance(each, ast.Name) and each.id == name and _is_store(each):
                     self._report(region, scope, each, OuterWrite(name=name))
                     break
@@ -276,7 +318,7 @@ class Purity:
         given = {each.arg: default for each, default in with_defaults(scope.node.args)}
         rebound = any(
             isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store)
-            for each in _own_nodes(scope.node)
+            for each in own_nodes(scope.node)
         )
         return None if rebound else given.get(name)
 
@@ -296,7 +338,7 @@ class Purity:
         program = scope.program
         inner = [each for each in program.scopes.values() if each.is_inside(scope)]
         for part in inner:
-            for each in _own_nodes(part.node):
+            for each in own_nodes(part.node):
                 if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
                     owner = part.owner_of(each.id)
                     if owner is not None and not owner.is_inside(scope):
@@ -325,9 +367,9 @@ class Purity:
         if found is None:
             found = self._global_writes[program] = {}
             for scope in program.scopes.values():
-                for each in _own_nodes(scope.node):
+                for each in own_nodes(scope.node):
                     for name in each.names if isinstance(each, ast.Global) else ():
-                        for store in _own_nodes(scope.node):
+                        for store in own_nodes(scope.node):
                             if isinstance(store, ast.Name) and store.id == name:
                                 if _is_store(store) and name in program.module.names:
                                     found.setdefault(name, store)
@@ -337,7 +379,7 @@ class Purity:
         """Return the place that binds a name after one call of a function and before another."""
         if not isinstance(scope.node, FunctionStatement) or scope.parent is not owner:
             return None
-        title, body = scope.node.name, _body(owner.node)
+        title, body = scope.node.name, body_of(owner.node)
         if title not in owner.functions:
             return None
         calls: list[int] = []
@@ -345,7 +387,7 @@ class Purity:
         for number, statement in enumerate(body):
             if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.AnnAssign):
                 if isinstance(statement, ast.For | ast.While):
-                    inner = [*_own_nodes(statement)]
+                    inner = [*own_nodes(statement)]
                     called = any(_calls(each, title) for each in inner)
                     bound = next((each for each in inner if _binds(each, name)), None)
                     if (
@@ -377,25 +419,6 @@ class Purity:
 _RETURN = "return the new value, or report it with `jax.debug.callback`"
 
 
-def _body(node: ast.AST) -> list[ast.AST]:
-    body = getattr(node, "body", [])
-    return [*body] if isinstance(body, list) else [body]
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a body, without those of functions and classes in it."""
-    pending = [*reversed(_body(node))]
-    if isinstance(node, ast.For):
-        pending += [node.target, node.iter]
-    while pending:
-        each = pending.pop()
-        yield each
-        if not isinstance(each, FunctionNode | ast.ClassDef):
-            pending.extend(reversed(children(each)))
-        elif isinstance(each, FunctionStatement):
-            pending.extend(each.decorator_list)
-
-
 def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store | ast.Del)
 
@@ -406,10 +429,6 @@ def _calls(node: ast.AST, name: str) -> bool:
 
 def _binds(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and _is_store(node)
-
-
-def _constants(node: ast.expr) -> set[object]:
-    return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
 
 
 def _yields(function: Scope) -> bool:

@@ -10,10 +10,11 @@ from pscdsl._src.dialects.jax.assignments import assign
 from pscdsl._src.dialects.jax.calls import call
 from pscdsl._src.dialects.jax.expressions import evaluate
 from pscdsl._src.dialects.jax.lookup import meant
-from pscdsl._src.dialects.jax.names import imports_of
+from pscdsl._src.dialects.jax.names import canonical
 from pscdsl._src.dialects.jax.run import Run
 from pscdsl._src.dialects.jax.summaries import Summary, leaves, roots
 from pscdsl._src.dialects.jax.values import Value, path_of
+from pscdsl._src.frontend.modules.jax_programs import imports_of
 from pscdsl._src.frontend.text.source import FunctionStatement, parameters, targets
 
 _MOST_USES = 60
@@ -111,7 +112,8 @@ def statement(run: Run, node: ast.stmt) -> None:
         case ast.Import() | ast.ImportFrom():
             for name, full in imports_of(node):
                 once = name in run.scope.once
-                run.state.names[name] = meant(run, run.program.imported(full) if once else full)
+                meaning = run.program.imported(canonical(full)) if once else canonical(full)
+                run.state.names[name] = meant(run, meaning)
         case ast.ClassDef():
             run.state.names[node.name] = run.values.make("class", run.program.classes[node])
         case ast.Delete(targets=gone):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
+from enum import Enum
 from typing import Final
 
 from pscdsl._src.frontend.text.source import Source
@@ -15,6 +16,7 @@ _OTHERS: Final = frozenset({"mlx", "pscdsl", "tensorflow", "torch"})
 """Libraries that types of jaxtyping may be about, and our own."""
 ROOTS: Final = frozenset({"jax", "equinox"})
 """Packages whose import makes a file a program of JAX."""
+_TYPES: Final = "jaxtyping"
 PACKAGES: Final = frozenset({"chex", "equinox", "jax"})
 """Packages that resolve to ours in such a file."""
 TRANSPARENT_DECORATORS: Final = frozenset(
@@ -29,20 +31,16 @@ ARRAY_MEMBERS: Final = "jax._array"
 _INSIDE: Final = os.path.join(JAX_PACKAGES, "")
 
 
-def imported_roots(source: Source) -> Iterator[str]:
-    """Yield the top-level packages that a file imports."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield (node.module or "").partition(".")[0]
-
-
-def is_of_jax(source: Source) -> bool:
-    """Return whether a file imports jax or equinox."""
-    if not any(root in source.text for root in ROOTS):
-        return False
-    return not ROOTS.isdisjoint(imported_roots(source))
+def imports_of(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """Yield the names that an import binds, with the full names of what they are."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            root = alias.name.partition(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (root, root)
+    else:
+        module = "." * node.level + (f"{node.module}." if node.module else "")
+        for alias in node.names:
+            yield alias.asname or alias.name, f"{module}{alias.name}"
 
 
 def is_package_of_ours(path: str | None) -> bool:
@@ -50,19 +48,37 @@ def is_package_of_ours(path: str | None) -> bool:
     return path is not None and path.startswith(_INSIDE)
 
 
-def is_in_dialect(source: Source, path: str | None, dialect: str) -> bool:
-    """Return whether the functions of a file compute as JAX's: it is JAX's, and names no kernel.
+class JaxUse(Enum):
+    """A file's share in JAX's dialect."""
 
-    So does a file with types of jaxtyping for no other library of arrays.
+    NONE = "none"
+    CALLS = "calls"
+    """It calls JAX: its keys and effects are checked, and its functions may be kernels."""
+    ALL = "all"
+    """Its functions compute as JAX's, too."""
+
+
+def jax_use(source: Source, path: str | None, dialect: str) -> JaxUse:
+    """Return a file's share in JAX's dialect, by what it imports.
+
+    Its functions compute as JAX's if it imports jax, equinox or jaxtyping, and no other library
+    whose arrays its annotations may mean.
     """
     if is_package_of_ours(path):
-        return True
+        return JaxUse.ALL
     if dialect != "auto":
-        return dialect == "jax"
-    if not any(root in source.text for root in (*ROOTS, "jaxtyping")):
-        return False
-    found = frozenset(imported_roots(source))
-    return found.isdisjoint(_OTHERS) and not found.isdisjoint({*ROOTS, "jaxtyping"})
+        return JaxUse.ALL if dialect == "jax" else JaxUse.NONE
+    if not any(root in source.text for root in (*ROOTS, _TYPES)):
+        return JaxUse.NONE
+    found = {
+        full.partition(".")[0]
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for _, full in imports_of(node)
+    }
+    if found.isdisjoint(_OTHERS) and not found.isdisjoint({*ROOTS, _TYPES}):
+        return JaxUse.ALL
+    return JaxUse.NONE if found.isdisjoint(ROOTS) else JaxUse.CALLS
 
 
 def outside_packages(finding: Diagnostic) -> Diagnostic:

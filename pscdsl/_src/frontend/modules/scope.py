@@ -34,8 +34,9 @@ from pscdsl._src.frontend.modules.jax_programs import (
     ARRAY_MEMBERS,
     PACKAGES,
     TRANSPARENT_DECORATORS,
-    is_in_dialect,
+    JaxUse,
     is_package_of_ours,
+    jax_use,
 )
 from pscdsl._src.frontend.modules.known import (
     LOADING,
@@ -116,7 +117,7 @@ class StaticModule:
         self.folders = folders
         """The folders of its submodules, if it is a package; a namespace package has several."""
         self._bindings: Bindings | None = None
-        self._is_jax: bool | None = None
+        self._jax_use: JaxUse | None = None
         self._unseen = False
         """Whether it takes all names of a module that cannot be read."""
         self._values: dict[str, AnyValue] = {}
@@ -139,9 +140,14 @@ class StaticModule:
     @property
     def is_jax(self) -> bool:
         """Return whether its functions compute as JAX's do."""
-        if self._is_jax is None:
-            self._is_jax = is_in_dialect(self.source, self.path, self.project.files.dialect)
-        return self._is_jax
+        return self.jax_use is JaxUse.ALL
+
+    @property
+    def jax_use(self) -> JaxUse:
+        """Return its share in JAX's dialect."""
+        if self._jax_use is None:
+            self._jax_use = jax_use(self.source, self.path, self.project.files.dialect)
+        return self._jax_use
 
     @property
     def names(self) -> Bindings:
