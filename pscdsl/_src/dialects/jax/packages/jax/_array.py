@@ -40,121 +40,51 @@ class Place(NamedTuple):
     array: object
     index: object
 
-    def set(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def set(self, values, **options):
         """Return the array with other elements there."""
-        return _updated(self, np.asarray(values).astype(self.array.dtype), "set", mode)
+        return _updated(self, np.asarray(values).astype(self.array.dtype), "set", **options)
 
-    def add(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def add(self, values, **options):
         """Return the array with values added there, each as often as its place occurs."""
-        return _combined(self, values, "add", mode)
+        return _combined(self, values, "add", **options)
 
-    def subtract(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def subtract(self, values, **options):
         """Return the array with values subtracted there."""
-        return _combined(self, np.negative(values), "add", mode)
+        return _combined(self, np.negative(values), "add", **options)
 
-    def multiply(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def multiply(self, values, **options):
         """Return the array with elements multiplied there."""
-        return _combined(self, values, "multiply", mode)
+        return _combined(self, values, "multiply", **options)
 
-    def mul(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def mul(self, values, **options):
         """Return the array with elements multiplied there."""
-        return _combined(self, values, "multiply", mode)
+        return _combined(self, values, "multiply", **options)
 
-    def divide(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def divide(self, values, **options):
         """Return the array with elements divided there."""
         factors = Place(np.ones(self.array.shape, self.array.dtype), self.index)
-        return np.divide(self.array, _combined(factors, values, "multiply", mode)).astype(
+        return np.divide(self.array, _combined(factors, values, "multiply", **options)).astype(
             self.array.dtype
         )
 
-    def power(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def power(self, values, **options):
         """Return the array with powers of the elements there."""
         exponents = Place(np.ones(self.array.shape, self.array.dtype), self.index)
-        return np.power(self.array, _combined(exponents, values, "multiply", mode))
+        return np.power(self.array, _combined(exponents, values, "multiply", **options))
 
-    def min(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def min(self, values, **options):
         """Return the array with the smaller values there."""
-        return _combined(self, values, "minimum", mode)
+        return _combined(self, values, "minimum", **options)
 
-    def max(
-        self,
-        values,
-        *,
-        indices_are_sorted=False,
-        unique_indices=False,
-        mode=None,
-        out_sharding=None,
-    ):
+    def max(self, values, **options):
         """Return the array with the larger values there."""
-        return _combined(self, values, "maximum", mode)
+        return _combined(self, values, "maximum", **options)
 
-    def apply(self, func, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def apply(self, func, **options):
         """Return the array with a function's results there."""
-        return _updated(self, func(self.array[self.index]).astype(self.array.dtype), "set", mode)
+        return _updated(
+            self, func(self.array[self.index]).astype(self.array.dtype), "set", **options
+        )
 
     def get(
         self,
@@ -222,7 +152,16 @@ def _places(place):
     return tuple(found), masks
 
 
-def _updated(place, values, combine, mode):
+def _updated(
+    place,
+    values,
+    combine,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+    out_sharding=None,
+):
     """Return a changed copy; places out of range go to a margin, which is cut off."""
     if mode in ("clip", "promise_in_bounds"):
         return psc.update(place.array, place.index, values, combine=combine)
@@ -248,12 +187,12 @@ def _with_margins(places, array):
     return np.pad(array, tuple([(0, margin) for margin in margins]))
 
 
-def _combined(place, values, combine, mode):
+def _combined(place, values, combine, **options):
     """Return a changed copy, computed at the dtype where array and values meet."""
     array = place.array
     met = result_type(array, values)
     wide = Place(array.astype(met), place.index)
-    return _updated(wide, np.asarray(values).astype(met), combine, mode).astype(array.dtype)
+    return _updated(wide, np.asarray(values).astype(met), combine, **options).astype(array.dtype)
 
 
 def block_until_ready(array):

@@ -5,7 +5,17 @@ import numpy as np
 import pscdsl as psc
 
 
-def _segments(data, ids, count, fill, combine):
+def _segments(
+    fill,
+    combine,
+    data,
+    ids,
+    count,
+    indices_are_sorted=False,
+    unique_indices=False,
+    bucket_size=None,
+    mode=None,
+):
     """Return rows of the same segment together; ids out of range are left out."""
     ids = np.asarray(ids)
     places = np.where((ids >= 0) & (ids < count), ids, count)
@@ -13,56 +23,28 @@ def _segments(data, ids, count, fill, combine):
     return psc.update(empty, places, data, combine=combine)[:count]
 
 
-def segment_sum(
-    data,
-    segment_ids,
-    num_segments,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-):
+def segment_sum(data, segment_ids, num_segments, *options, **named):
     """Return the sums of the rows of each segment."""
-    return _segments(data, segment_ids, num_segments, 0, "add")
+    return _segments(0, "add", data, segment_ids, num_segments, *options, **named)
 
 
-def segment_prod(
-    data,
-    segment_ids,
-    num_segments,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-):
+def segment_prod(data, segment_ids, num_segments, *options, **named):
     """Return the products of the rows of each segment."""
-    return _segments(data, segment_ids, num_segments, 1, "multiply")
+    return _segments(1, "multiply", data, segment_ids, num_segments, *options, **named)
 
 
-def segment_max(
-    data,
-    segment_ids,
-    num_segments,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-):
+def segment_max(data, segment_ids, num_segments, *options, **named):
     """Return the largest rows of each segment."""
-    return _segments(data, segment_ids, num_segments, _least(data.dtype), "maximum")
+    return _segments(
+        _least(data.dtype), "maximum", data, segment_ids, num_segments, *options, **named
+    )
 
 
-def segment_min(
-    data,
-    segment_ids,
-    num_segments,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-):
+def segment_min(data, segment_ids, num_segments, *options, **named):
     """Return the least rows of each segment."""
-    return _segments(data, segment_ids, num_segments, _largest(data.dtype), "minimum")
+    return _segments(
+        _largest(data.dtype), "minimum", data, segment_ids, num_segments, *options, **named
+    )
 
 
 def _least(dtype):
