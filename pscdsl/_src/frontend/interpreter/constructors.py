@@ -25,7 +25,7 @@ from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.python_containers import is_dict
 
 if TYPE_CHECKING:
-    from pscdsl._src.frontend.interpreter.records import RecordClass
+    from pscdsl._src.frontend.interpreter.records import Member, RecordClass
 
 _Fields: TypeAlias = "Mapping[str, AnyValue]"
 
@@ -54,7 +54,8 @@ class Construction:
         self, here: Builder, cls: RecordClass, args: Sequence[AnyValue], kwargs: _Fields
     ) -> RecordValue:
         """Return a new instance."""
-        made = RecordValue(cls, self._fields(here, cls, args, kwargs))
+        found = self._fields(here, cls, cls, {}, args, kwargs)
+        made = RecordValue(cls, self._complete(cls, cls.converted(here, found)))
         for each in cls.ancestry():  # Equinox runs all of them
             if (check := each.members.get("__check_init__")) is not None:
                 assert isinstance(check.value, Applicable)
@@ -66,23 +67,33 @@ class Construction:
         return self.instance(here, value.cls, (), {**value.fields, **changes})
 
     def _fields(
-        self, here: Builder, cls: RecordClass, args: Sequence[AnyValue], kwargs: _Fields
-    ) -> dict[str, AnyValue]:
-        """Return the fields of a new instance before it is checked."""
-        if "__init__" in cls.members:
-            found = self._stored(here, cls, "__init__", {}, args, kwargs)
-            return self._complete(cls, cls.converted(here, found))
-        if self.has_unseen_bases:
-            what = f"a call of `{cls.title}`, which inherits from classes that are not followed,"
+        self,
+        here: Builder,
+        cls: RecordClass,
+        owner: RecordClass,
+        known: _Fields,
+        args: Sequence[AnyValue],
+        kwargs: _Fields,
+    ) -> _Fields:
+        """Return the fields of an instance of a class after the constructor of one of its bases."""
+        if (init := owner.members.get("__init__")) is not None:
+            return self._stored(here, cls, init, known, args, kwargs)
+        own = owner.construction
+        if own is None or own.has_unseen_bases:
+            what = f"a call of `{owner.title}`, which inherits from classes that are not followed,"
             raise Failure(NotSupported(what=what))
-        if not self.generates_init:
+        if not own.generates_init:
             if args or kwargs:
-                raise Failure(BadArguments(function=cls.title, problem="takes no arguments"))
-            return self._complete(cls, {})
-        found = cls.given_fields(here, args, kwargs)
-        if "__post_init__" in cls.members and cls.kind != "namedtuple":
-            found = self._complete(cls, self._stored(here, cls, "__post_init__", found, (), {}))
-        return found
+                raise Failure(BadArguments(function=owner.title, problem="takes no arguments"))
+            return known
+        found = {**known, **owner.given_fields(args, kwargs)}
+        after = cls.members.get("__post_init__")
+        if after is None or cls.kind == "namedtuple":
+            return found
+        if any(each.convert is not None for each in cls.fields):
+            what = f"a call of `{cls.title}`, whose fields are converted before `__post_init__`,"
+            raise Failure(NotSupported(what=what))
+        return self._stored(here, cls, after, found, (), {})
 
     def _complete(self, cls: RecordClass, values: _Fields) -> dict[str, AnyValue]:
         """Return fields in order, with defaults for those that are not stored."""
@@ -105,7 +116,7 @@ class Construction:
         self,
         here: Builder,
         cls: RecordClass,
-        name: str,
+        member: Member,
         known: _Fields,
         args: Sequence[AnyValue],
         kwargs: _Fields,
@@ -115,30 +126,31 @@ class Construction:
         A Failure if the method does anything else with the instance than to store and read
         fields, or to call methods that read them.
         """
-        member = cls.members[name]
         method = member.value
         node = method.node if isinstance(method, Closure) else None
         if member.kind != "method" or not isinstance(node, ast.FunctionDef):
-            what = f"a call of `{cls.title}`, whose `{name}` is decorated,"
+            what = f"a call of `{cls.title}`, whose constructor is decorated,"
             raise Failure(NotSupported(what=what))
         assert isinstance(method, Closure)
         owner = _owner(cls, method)
 
-        def from_base(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        def from_base(
+            here: Builder, fields: AnyValue, /, *args: AnyValue, **kwargs: AnyValue
+        ) -> AnyValue:
+            assert is_dict(fields)
+            if owner.parents:
+                return dict(self._fields(here, cls, owner.parents[0], fields, args, kwargs))
             if owner.construction is None or owner.construction.has_unseen_bases:
                 what = f"`super()` of `{owner.title}`, which inherits from what is not followed,"
                 raise Failure(NotSupported(what=what))
-            base = owner.parents[0] if owner.parents else None
-            if base is None or base.construction is None:
-                return {}
-            return base.construction._fields(here, base, args, kwargs)
+            return fields
 
         def of_instance(
             here: Builder, fields: AnyValue, attribute: str, *args: AnyValue, **kwargs: AnyValue
         ) -> AnyValue:
             assert is_dict(fields)
             found = cls.attribute(here, RecordValue(cls, dict(fields)), attribute)
-            if cls.members[attribute].kind != "property":
+            if cls.members[attribute].kind not in ("property", "value"):
                 assert isinstance(found, Applicable)
                 found = found.apply(here, args, kwargs)
             if _may_show(cls, found):  # fields may change after it
@@ -149,7 +161,8 @@ class Construction:
         if node not in self.rewritten:
             self.rewritten[node] = _with_dict(cls, method, node)
         functions = StaticFunction(_SUPER, from_base), StaticFunction(_METHOD, of_instance)
-        given = (dict(known), *functions, *args)
+        values = {each: cls.class_attribute(each) for each in _stored_values(cls, node)}
+        given = ({**values, **known}, *functions, *args)
         found = replace(method, node=self.rewritten[node]).apply(here, given, kwargs)
         if not is_dict(found):
             raise Failure(NotSupported(what=f"this constructor of `{cls.title}`"))
@@ -165,6 +178,20 @@ def _owner(cls: RecordClass, method: Closure) -> RecordClass:
 
     *_, owner = filter(has_it, cls.ancestry())
     return owner
+
+
+def _stored_values(cls: RecordClass, node: ast.FunctionDef) -> frozenset[str]:
+    """Return the values in the body of the class that a method may store anew."""
+    found = set[str]()
+    for each in ast.walk(node):
+        match each:
+            case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.Call(func=ast.Name("setattr") | ast.Attribute(attr="__setattr__")):
+                found.update(cls.members)
+            case _:
+                pass
+    return frozenset([x for x in found & cls.members.keys() if cls.members[x].kind == "value"])
 
 
 def _may_show(cls: RecordClass, value: AnyValue) -> bool:
@@ -186,7 +213,7 @@ def _with_dict(cls: RecordClass, method: Closure, node: ast.FunctionDef) -> ast.
     made.args.posonlyargs = [own, *added, *others[:placed]]
     made.args.args = others[placed:]
     made.decorator_list = []
-    rewriting = _Rewriting(cls, method, own.arg)
+    rewriting = _Rewriting(cls, method, own.arg, _stored_values(cls, node))
     body = [rewriting.visit(statement) for statement in made.body]
     me = ast.Name(own.arg, ast.Load())
     start = ast.Assign([ast.Name(own.arg, ast.Store())], ast.Dict([None], [me]))
@@ -204,10 +231,13 @@ def _at(place: ast.AST, node: _Node) -> _Node:
 class _Rewriting(ast.NodeTransformer):
     """Rewrites what a method does with its instance as what it does with a dict."""
 
-    def __init__(self, cls: RecordClass, method: Closure, name: str) -> None:
+    def __init__(
+        self, cls: RecordClass, method: Closure, name: str, stored: frozenset[str]
+    ) -> None:
         self.cls = cls
         self.method = method
         self.name = name
+        self.stored = stored
         self.is_inside = False
         """Whether it is in a function that the method defines."""
 
@@ -252,11 +282,11 @@ class _Rewriting(ast.NodeTransformer):
         if not self._is_own(node.value):
             return self.generic_visit(node)
         member = self.cls.members.get(node.attr)
-        if member is None or member.kind == "value":
+        if member is None or node.attr in self.stored:
             index = ast.copy_location(ast.Constant(node.attr), node)
             item = ast.Subscript(node.value, index, node.ctx)
             return ast.copy_location(item, node)
-        if member.kind != "property" or not isinstance(node.ctx, ast.Load):
+        if member.kind not in ("property", "value") or not isinstance(node.ctx, ast.Load):
             raise self._refusal(node, f"`{self.name}.{node.attr}` as a value in a constructor")
         return self._of_instance(node, node.attr, [], [])
 
@@ -283,14 +313,15 @@ class _Rewriting(ast.NodeTransformer):
             ) if not self.is_inside:
                 call.func = ast.copy_location(ast.Name(_SUPER, ast.Load()), call)
                 self.generic_visit(call)
+                call.args.insert(0, self._so_far(call))
                 return ast.copy_location(ast.AugAssign(me, ast.BitOr(), call), node)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name("object"), attr="__setattr__")
                 | ast.Name("setattr"),
-                args=[owner, ast.Constant(str()) as name, value],
+                args=[owner, name, value],
                 keywords=[],
             ) if self._is_own(owner):
-                item = ast.Subscript(owner, name, ast.Store())
+                item = ast.Subscript(owner, self.visit(name), ast.Store())
                 store = ast.Assign([ast.copy_location(item, node)], self.visit(value))
                 return ast.copy_location(store, node)
             case _:
@@ -300,11 +331,14 @@ class _Rewriting(ast.NodeTransformer):
         self, node: ast.expr, name: str, args: list[ast.expr], keywords: list[ast.keyword]
     ) -> ast.expr:
         """Return a look-up in the instance as far as it is made."""
-        fields = ast.Dict([None], [ast.Name(self.name, ast.Load())])
-        function, constant = ast.Name(_METHOD, ast.Load()), ast.Constant(name)
-        for each in (fields, *fields.values, function, constant):
-            ast.copy_location(each, node)
-        return ast.copy_location(ast.Call(function, [fields, constant, *args], keywords), node)
+        function = ast.copy_location(ast.Name(_METHOD, ast.Load()), node)
+        constant = ast.copy_location(ast.Constant(name), node)
+        call = ast.Call(function, [self._so_far(node), constant, *args], keywords)
+        return ast.copy_location(call, node)
+
+    def _so_far(self, node: ast.expr) -> ast.expr:
+        """Return an expression for the fields that are stored so far."""
+        return _at(node, ast.Dict([None], [ast.Name(self.name, ast.Load())]))
 
 
 def after_construction(cls: RecordClass, method: Closure) -> Closure:

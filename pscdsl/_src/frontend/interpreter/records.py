@@ -197,12 +197,12 @@ class RecordClass(Applicable):
             return self.construction.instance(here, self, args, kwargs)
         if "__init__" in self.members:
             raise Failure(NotSupported(what=f"a call of `{self.title}`, which has an `__init__`,"))
-        made = RecordValue(self, self.given_fields(here, args, kwargs))
+        made = RecordValue(self, self.converted(here, self.given_fields(args, kwargs)))
         self.look_at(here, made)
         return made
 
     def given_fields(
-        self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
+        self, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
     ) -> dict[str, AnyValue]:
         """Return the fields that the arguments of a generated constructor give."""
         names = self.field_names()
@@ -225,7 +225,7 @@ class RecordClass(Applicable):
                     problem = f"misses a value for the field '{each.name}'"
                     raise Failure(BadArguments(function=self.title, problem=problem))
                 values[each.name] = each.default()
-        return self.converted(here, {name: values[name] for name in names})
+        return {name: values[name] for name in names}
 
     def look_at(self, here: Builder, made: RecordValue) -> None:
         """Run the class's check of a new instance."""
