@@ -17,14 +17,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from pscdsl._src.analysis.cost import bytes_of
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.interpreters.replay import closed, has_tangent
 from pscdsl._src.ir.builder import Builder, Program, Value
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Var, evaluate, walk
-from pscdsl._src.primitives.collectives import SENDING, PlaceAlong
-from pscdsl._src.primitives.control import Call, Control
+from pscdsl._src.primitives.collectives import PlaceAlong
+from pscdsl._src.primitives.control import Control
 from pscdsl._src.primitives.regions import Nesting
 from pscdsl._src.transforms.linearize import linearize
 from pscdsl._src.transforms.partition import Partitioned, partition
@@ -32,8 +31,7 @@ from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.codes.placements import AxesDiffer, NotPartitioned, UnequalPieces
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dims import Dim, Size
-from pscdsl.typing.dims import evaluate as evaluate_size
+from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import F32
 from pscdsl.typing.placements import Placement
 from tests.campaign.campaign import Campaign, deep_and_quiet
@@ -334,36 +332,20 @@ def on_xla(
     sizes: Mapping[str, int],
     mesh: Mapping[str, int],
 ) -> list[NDArray]:
-    """The results of a program on devices of XLA."""
+    """The results of a program on devices of XLA, which send what is predicted."""
     import pscdsl as psc
     from pscdsl._src.targets.pipeline import lower_module
     from pscdsl._src.xla.mesh_executable import mesh_executable
+    from tests.support.sent import compiled, emitted, predicted
 
     own = program.sizes(sizes, mesh)
     module = lower_module(program.function, own)
+    wanted = predicted(program.function.body, own)
+    assert emitted(module) == wanted
     executable = mesh_executable(module, psc.Mesh(**mesh), program.arguments, program.results)
-    predicted, counted = sent(program.function.body, own), executable.collectives
-    found = sum(each.size for each in counted.values())
-    assert found <= predicted, f"{found} bytes are sent, {predicted} predicted: {counted}"
+    more = compiled(executable.text()) - predicted(program.function.body, own, on_cpu=True)
+    assert not more, f"{more} is sent, and not predicted"
     return [np.asarray(x) for x in executable.run(operands)]
-
-
-def sent(block: Block, sizes: Mapping[str, int]) -> int:
-    """The bytes that a device gets by the equations of a program, each of which counts once.
-
-    XLA leaves out what nothing needs, and what is sent twice, which may be fewer.
-    """
-    total = 0
-    for equation in block.equations:
-        primitive, at = equation.primitive, sizes
-        if isinstance(primitive, SENDING) and evaluate_size(primitive.count, sizes) > 1:
-            total += sum(evaluate_size(bytes_of(var.type), sizes) for var in equation.outputs)
-        if isinstance(primitive, Call):
-            inner: dict[str, Size] = dict(primitive.sizes)
-            at = {name: evaluate_size(size, sizes) for name, size in inner.items()}
-            total += sent(primitive.function.body, at)
-        total += sum(sent(inner_block, at) for inner_block in primitive.blocks())
-    return total
 
 
 def attempt(seed: int, given: Namespace) -> Iterator[Outcome]:

@@ -14,12 +14,13 @@ import pytest
 
 import pscdsl as psc
 from pscdsl import f32
+from pscdsl._src.analysis.cost import function_sent
 from pscdsl._src.analysis.verify import verify
 from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var, evaluate, walk
 from pscdsl._src.primitives.associative import AssociativeScan, MapReduce
-from pscdsl._src.primitives.collectives import SENDING, PlaceAlong
+from pscdsl._src.primitives.collectives import SENDING, AllGather, PlaceAlong
 from pscdsl._src.primitives.elementwise import add, multiply
 from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence
 from pscdsl._src.primitives.shaping import Reshape
@@ -180,3 +181,38 @@ def test_parts_are_added_before_they_are_multiplied() -> None:
     y = np.array([np.inf, 10, 2], np.float32)
     (found,) = run(program, (x, y), {"n": 2, "d": 3}, {"data": 2})
     np.testing.assert_array_equal(found, np.array([np.inf, 0, 2], np.float32))
+
+
+@psc.kernel
+def recurrent(w: f32["h h@model"], xs: f32["t h"]) -> f32["h"]:
+    def body(state: f32["h"], x: f32["h"]) -> tuple[f32["h"], tuple[()]]:
+        inner = psc.fori_loop(0, 3, lambda _, y: y @ psc.place(2 * w, "h h"), state)
+        return np.tanh(inner @ psc.place(w, "h h") + x), ()
+
+    return psc.scan(body, np.zeros(w.shape[0], np.float32), xs)[0]
+
+
+def test_what_all_steps_need_is_sent_once() -> None:
+    program = recurrent.reading.definition.partitioned(recurrent.ir(), Choice(), ("model",))
+    verify(program.function)
+    assert function_sent(program.function) == {"model": parse("8*h*h")}
+    random = np.random.default_rng(0)
+    operands = [random.uniform(-1, 1, shape).astype(np.float32) for shape in ((4, 4), (5, 4))]
+    (found,) = run(program, operands, {"h": 4, "t": 5}, {"model": 2})
+    np.testing.assert_allclose(found, recurrent(*operands), rtol=1e-5)
+
+
+@psc.kernel
+def moved(x: f32["n@data d"]) -> f32["n@data d"]:
+    z = x + 1
+    y = psc.place(z, "n d@data")
+    return psc.place(y, "n@data d") * psc.place(z, "n d") * np.cumsum(psc.place(y, "n d"), 0)
+
+
+def test_what_devices_have_in_two_placements_is_not_sent_again() -> None:
+    program = moved.reading.definition.partitioned(moved.ir(), Choice(), ("data",))
+    kinds = [type(each.primitive) for each in walk(program.function.body)]
+    assert [kind for kind in kinds if kind in SENDING] == [AllGather]
+    x = np.random.default_rng(0).uniform(-1, 1, (4, 6)).astype(np.float32)
+    (found,) = run(program, [x], {"n": 4, "d": 6}, {"data": 2})
+    np.testing.assert_allclose(found, moved(x), rtol=1e-5)

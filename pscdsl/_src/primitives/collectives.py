@@ -9,7 +9,7 @@ along `over` say, those along the first axis of `over` changing slowest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -30,7 +30,7 @@ from pscdsl._src.primitives.shaping import stored
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, numbers
-from pscdsl.typing.dtypes import I32, U32
+from pscdsl.typing.dtypes import BF16, I32, U16, U32
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
@@ -159,6 +159,17 @@ def _combining(hlo: Hlo, kind: Reduction, given: ArrayType) -> Any:
     return hlo.region([scalar, scalar], lambda pair: (hlo.binary(operation, *pair),))
 
 
+def _moved(
+    hlo: Hlo, name: str, x: H, given: ArrayType, result: ArrayType, attributes: dict[str, Any]
+) -> tuple[H, ...]:
+    """Emit a move of elements; of bf16 as integers, or XLA:CPU would send them as f32."""
+    if given.dtype is not BF16:
+        return hlo.op(name, (x,), (result,), attributes)
+    (bits,) = hlo.op("bitcast_convert", (x,), (given.with_dtype(U16),))
+    (bits,) = hlo.op(name, (bits,), (result.with_dtype(U16),), attributes)
+    return hlo.op("bitcast_convert", (bits,), (result,))
+
+
 @dataclass(frozen=True)
 class AllReduce(Moving, name="all_reduce"):
     """The arrays of several devices combined element by element, on each of them."""
@@ -202,7 +213,7 @@ class AllReduce(Moving, name="all_reduce"):
 class AllGather(AlongAxis, name="all_gather"):
     """The pieces of several devices put together along an axis, on each of them."""
 
-    asked: bool = False
+    asked: bool = field(default=False, compare=False)
     """Whether the source asks for it."""
     cuts: ClassVar[bool] = False
 
@@ -212,7 +223,7 @@ class AllGather(AlongAxis, name="all_gather"):
 
     def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
         attributes = {"all_gather_dim": self.axis, "replica_groups": self.group_attribute(hlo)}
-        return hlo.op("all_gather", (x,), (result,), attributes)
+        return _moved(hlo, "all_gather", x, given, result, attributes)
 
 
 @dataclass(frozen=True)
@@ -266,7 +277,7 @@ class AllToAll(Moving, name="all_to_all"):
             "split_count": hlo.size(self.count),
             "replica_groups": self.group_attribute(hlo),
         }
-        return hlo.op("all_to_all", (x,), (result,), attributes)
+        return _moved(hlo, "all_to_all", x, given, result, attributes)
 
 
 SENDING: Final = (AllReduce, AllGather, ReduceScatter, AllToAll)

@@ -38,6 +38,7 @@ from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence, Redu
 from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
 from pscdsl._src.primitives.shaping import Broadcast, exactly
 from pscdsl._src.transforms.ordered_parts import Pieces, without_rows
+from pscdsl._src.transforms.sent_once import sent_before
 from pscdsl._src.transforms.simplify import simplify
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.codes.placements import (
@@ -187,8 +188,8 @@ class Partition:
         self._dims = (*function.dims, *self._names, *self._cut)
         self._called: dict[object, tuple[Function, list[tuple[Axes, frozenset[str]]]]] = {}
         self._made: dict[Atom, Made] = {}
-        self._smaller: dict[tuple[Atom, Axes], Placed] = {}
-        """What devices have of values, once cut further."""
+        self._same: dict[Atom, dict[Axes, Placed]] = {}
+        """The placements in which devices have each value."""
 
     # The sizes of pieces.
 
@@ -519,14 +520,28 @@ class Partition:
         """Return a value cut along other axes of the mesh; parts that stay are still parts."""
         if len(wanted) != whole.rank:
             raise Failure(NotPartitioned(what=f"a placement of {len(wanted)} axes for {whole}"))
+        known = self._known(x).get(wanted)
+        if known is not None:
+            return known
         if {axis for along in wanted for axis in along} & x.parts:
             x = self._scattered(here, x, whole, wanted)
         kept = [_shared(have, want) for have, want in zip(x.axes, wanted, strict=True)]
         for axis, have in enumerate(x.axes):
             lost = have[len(kept[axis]) :]
             if lost:
+                before = x
                 x = self._without(here, x, whole, wanted, axis, lost, asked)
+                self._note(before, x)
         return x if x.axes == wanted else self._cut_more(here, x, whole, wanted)
+
+    def _known(self, x: Placed) -> dict[Axes, Placed]:
+        """Return the placements in which devices have a value, by their axes."""
+        return self._same.setdefault(x.value.atom, {x.axes: x})
+
+    def _note(self, x: Placed, other: Placed) -> None:
+        """Remember that another value of the new program is the same one, placed otherwise."""
+        self._known(x).setdefault(other.axes, other)
+        self._same[other.value.atom] = self._known(x)
 
     def _without(
         self,
@@ -563,7 +578,7 @@ class Partition:
         Only the piece is computed, by the equations that made the value, and their operands are
         cut. What a loop, a call or a sum made is cut as it is, and so is a parameter.
         """
-        due = [(x, whole, wanted)]
+        due = [] if wanted in self._known(x) else [(x, whole, wanted)]
         program = here.program
         place = program.span
         while due:
@@ -571,7 +586,7 @@ class Partition:
             made = self._made.get(y.value.atom)
             along = None if made is None else self._along_part(made, axes)
             if made is None or along is None:
-                self._smaller[y.value.atom, axes] = self._own_part(here, y, type_, axes)
+                self._note(y, self._own_part(here, y, type_, axes))
                 due.pop()
                 continue
             needed = [
@@ -583,23 +598,20 @@ class Partition:
             missing = [
                 (operand, atom, want)
                 for operand, atom, want in needed
-                if operand.axes != want and (operand.value.atom, want) not in self._smaller
+                if want not in self._known(operand)
             ]
             if missing:
                 due.extend(missing)
                 continue
-            operands = [
-                operand if operand.axes == want else self._smaller[operand.value.atom, want]
-                for operand, _, want in needed
-            ]
+            operands = [self._known(operand)[want] for operand, _, want in needed]
             program.span = made.equation.span
             values, _ = self._bound(here, made.equation, made.rule, along, operands)
             value = values[made.result]
             self._made[value.atom] = made
-            self._smaller[y.value.atom, axes] = Placed(value, axes)
+            self._note(y, Placed(value, axes))
             program.span = place
             due.pop()
-        return self._smaller[x.value.atom, wanted]
+        return self._known(x)[wanted]
 
     def _along_part(self, made: Made, axes: Axes) -> dict[int, tuple[str, ...]] | None:
         """Return the axes of the mesh along which factors are cut in a part of a value.
@@ -760,24 +772,26 @@ class Loop:
                 self._follow(region)
             if self._axes == before:
                 break
-        blocks = [
-            region.block if region.nesting is Nesting.NEVER else self._block(region)
-            for region in self._layout.regions
-        ]
-        own = self._primitive.with_blocks(blocks)
-        operands = self._layout.inputs(
-            {
-                group: [
-                    self._pass.moved(here, x, type_, axes or ()).value
-                    for x, type_, axes in zip(
-                        members, self._types[group], self._axes[group], strict=True
-                    )
-                ]
-                for group, members in self._given.items()
-            }
-        )
-        values = self._layout.results(here.bind(own, operands))
-        return self._layout.outputs(
+        layout = self._layout
+        blocks = {
+            region: region.block if region.nesting is Nesting.NEVER else self._block(region)
+            for region in layout.regions
+        }
+        operands = {
+            group: [
+                self._pass.moved(here, x, type_, axes or ()).value
+                for x, type_, axes in zip(
+                    members, self._types[group], self._axes[group], strict=True
+                )
+            ]
+            for group, members in self._given.items()
+        }
+        sent_before(here, layout, blocks, operands)
+        members = {each: operands.get(each, range(each.count)) for each in layout.groups}
+        own = self._primitive.with_blocks([*blocks.values()], layout.counts(members))
+        inputs = layout.inputs(operands)
+        values = layout.results(here.bind(own, inputs))
+        return layout.outputs(
             {
                 group: [
                     Placed(x, axes or ())

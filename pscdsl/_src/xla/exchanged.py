@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
@@ -26,11 +26,16 @@ class Exchanged(NamedTuple):
 def exchanged(text: str) -> Mapping[str, Exchanged]:
     """Return the collectives of a program by their kinds; those in loops count for one step."""
     found: dict[str, Exchanged] = {}
-    for result, kind in _COLLECTIVE.findall(text):
+    for kind, sizes in collectives(text):
         count, before = found.get(kind, Exchanged(0, 0))
-        size = sum(_bytes(*array) for array in _ARRAY.findall(result))
-        found[kind] = Exchanged(count + 1, before + size)
+        found[kind] = Exchanged(count + 1, before + sum(sizes))
     return found
+
+
+def collectives(text: str) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield the kind of each collective, and the bytes of each array that it gives."""
+    for result, kind in _COLLECTIVE.findall(text):
+        yield kind, [_bytes(*array) for array in _ARRAY.findall(result)]
 
 
 def _bytes(kind: str, bits: str, shape: str) -> int:

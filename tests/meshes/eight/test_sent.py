@@ -1,0 +1,69 @@
+"""Devices send the bytes that are predicted, whatever the elements are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+import pscdsl as psc
+from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.program import Function
+from pscdsl._src.primitives.reductions import Reduce
+from pscdsl._src.targets.pipeline import lower_module
+from pscdsl._src.transforms.partition import partition
+from pscdsl._src.xla.mesh_executable import mesh_executable
+from pscdsl.typing.assumptions import Assumptions
+from pscdsl.typing.placements import Placement
+from tests.support.law_rows_b import block
+from tests.support.sent import compiled, emitted, predicted
+
+MESH = psc.Mesh(data=4)
+SIZES = {"n": 8, "d": 12}
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+FLOATS = ("bf16", "f16", "f32", "f64")
+NUMBERS = (*INTEGERS, *FLOATS, "c64", "c128")
+
+
+def itself(x: Value) -> Sequence[Value]:
+    return [x]
+
+
+def sums(x: Value) -> Sequence[Value]:
+    return [Reduce("sum", (0,))(x)]
+
+
+def maxima(x: Value) -> Sequence[Value]:
+    return [Reduce("maximum", (0,))(x)]
+
+
+PROGRAMS: dict[str, tuple[str, Callable[[Value], Sequence[Value]], Sequence[str]]] = {
+    "all_gather": ("n d", itself, ("bool", *NUMBERS)),
+    "all_to_all": ("n d@data", itself, ("bool", *NUMBERS)),
+    "all_reduce": ("d", sums, NUMBERS),
+    "all_reduce of maxima": ("d", maxima, (*INTEGERS, *FLOATS)),
+    "reduce_scatter": ("d@data", sums, NUMBERS),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [(name, each) for name in PROGRAMS for each in PROGRAMS[name][2]]
+)
+def test_bytes_of_each_dtype(name: str, dtype: str) -> None:
+    result, build, _ = PROGRAMS[name]
+    function = Function("f", ("n", "d"), Assumptions(), block(f"{dtype}[n d]", build))
+    placed = partition(
+        function, [Placement.parse("n@data d")], [Placement.parse(result)], ("data",)
+    )
+    own = placed.sizes(SIZES, MESH.axes)
+    module = lower_module(placed.function, own)
+    wanted = predicted(placed.function.body, own)
+    assert [kind for kind, _ in wanted] == [name.partition(" ")[0]]
+    assert emitted(module) == wanted
+    program = mesh_executable(module, MESH, placed.arguments, placed.results)
+    assert compiled(program.text()) == predicted(placed.function.body, own, on_cpu=True)
+    x = (np.arange(96).reshape(8, 12) % 7).astype(program.inputs[0].dtype)
+    (found,) = program.run([MESH.put(x, "n@data d")])
+    x = x if build is itself else x.sum(0) if build is sums else x.max(0)
+    assert np.array_equal(found, x.astype(found.dtype))
