@@ -205,6 +205,44 @@ class NanInGradient(Diagnostic, code="PSC704"):
         return f"choose the operand too: `np.where({condition}, {chosen})` in place of `{operand}`"
 
 
+# PSC716: gradients that are not finite at an input that was tried.
+
+
+class GradientNotFinite(Diagnostic, code="PSC716", severity=Severity.ERROR):
+    """A gradient of a JAX program is NaN or infinite at an input where the value is finite."""
+
+    function: str
+    inside: bool
+    """Whether the gradient is taken inside of the function, rather than of it."""
+    argument: str
+    inputs: tuple[tuple[str, str], ...]
+    """The arguments of the function, as they are written in a call."""
+    value: str
+    gradient: str
+    operation: str
+    operand: str
+    rewrite: str
+    """The operation, corrected; empty if no form is known."""
+
+    def message(self) -> str:
+        in_argument = f" in `{self.argument}`" if self.argument else ""
+        what = f"a gradient{in_argument} inside of" if self.inside else "the gradient of"
+        in_argument = "" if self.inside else in_argument
+        at = ", ".join(f"{name} = {text}" for name, text in self.inputs)
+        return (
+            f"{what} `{self.function}`{in_argument} is {self.gradient} at {at}, "
+            f"where the value is {self.value}"
+        )
+
+    def label(self) -> str:
+        return f"the derivative is not finite at {self.operand}"
+
+    def help(self) -> str:
+        if self.rewrite:
+            return f"write `{self.rewrite}`"
+        return "choose the operands with `jnp.where` before the operation, not only its result"
+
+
 # PSC702 and PSC703: computed indices and starts that leave their axis.
 
 

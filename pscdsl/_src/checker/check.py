@@ -231,9 +231,11 @@ def check_module(
     annotated: tuple[JaxFunction, ...] = ()
     if module.is_jax:
         from pscdsl._src.checker.jax_functions import annotated_functions
+        from pscdsl._src.checker.jax_gradients import gradient_findings
 
         annotated = tuple(annotated_functions(module))
         diagnostics.extend(finding for each in annotated for finding in each.found)
+        diagnostics.extend(gradient_findings(module, annotated))
     unfinished = {split_cell(kernel.path)[0] for kernel in kernels if kernel.status != "ok"}
     return CheckResult(
         (*diagnostics, *_merged(revealed)),

@@ -22,6 +22,7 @@ from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.text.source import FunctionStatement, Source
 from pscdsl._src.frontend.values import AnyValue, Poisoned
+from pscdsl._src.ir.program import Function
 from pscdsl.typing.codes.limits import ChoicesSampled, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
 from pscdsl.typing.dims import Dim
@@ -45,6 +46,8 @@ class JaxFunction:
     """Faults that occur for some sizes."""
     unknown: str = ""
     """The reason why it is neither proven nor wrong; empty if it is one of them."""
+    programs: tuple[Function, ...] = ()
+    """Its programs for the alternatives that are right, with the parameters as written."""
 
     @property
     def is_right(self) -> bool:
@@ -61,15 +64,20 @@ class JaxFunction:
 def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:
     """Yield the annotated functions and methods of a file, checked."""
     for node in module.source.tree.body:
-        if isinstance(node, FunctionStatement) and _is_annotated(node):
-            yield _checked(module, node.name, node, partial(module.function, node))
+        if isinstance(node, FunctionStatement) and is_annotated(node):
+            yield checked_function(module, node)
         elif isinstance(node, ast.ClassDef):
             for each in node.body:
                 if not isinstance(each, ast.FunctionDef) or each.name == "__init__":
                     continue
-                if _is_annotated(each, of_class=True):
+                if is_annotated(each, of_class=True):
                     find = partial(_method, module, node, each)
                     yield _checked(module, f"{node.name}.{each.name}", each, find, node.name)
+
+
+def checked_function(module: StaticModule, node: FunctionStatement) -> JaxFunction:
+    """Return an annotated function of a file, checked."""
+    return _checked(module, node.name, node, partial(module.function, node))
 
 
 def _method(module: StaticModule, cls: ast.ClassDef, node: ast.FunctionDef) -> AnyValue:
@@ -81,7 +89,7 @@ def _method(module: StaticModule, cls: ast.ClassDef, node: ast.FunctionDef) -> A
     return None if member is None or member.kind != "method" else member.value
 
 
-def _is_annotated(node: FunctionStatement, *, of_class: bool = False) -> bool:
+def is_annotated(node: FunctionStatement, *, of_class: bool = False) -> bool:
     """Return whether all parameters have annotations, one of them with a shape."""
     spec = node.args
     given = [*spec.posonlyargs, *spec.args][of_class:] + spec.kwonlyargs
@@ -122,6 +130,7 @@ def _checked(
         made = _verdict(name, node, JaxDefinition(after_construction(cls, value)))
     except Failure as failure:
         made = JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
+    made = replace(made, programs=())  # of other parameters
     if made.is_right:
         return made
     places = {(each.code, replace(each.span, call_site=None)) for each in made.found}
@@ -139,16 +148,20 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
     except Poisoned:
         return JaxFunction(name, node, unknown="its annotations are not known")
     reasons: list[Diagnostic] = []
+    programs: list[Function] = []
     for each in variants:
         found, status = check_definition(each)
-        if status != "ok":
+        if status == "ok":
+            programs += [each.instance(choice) for choice in each.signature.choices() or ()]
+        else:
             errors = [x for x in found if x.severity is Severity.ERROR]
             proven = _confirmed(each, errors)
             if proven:
                 return JaxFunction(name, node, tuple(proven))
             reasons.extend(errors or found)
         reasons.extend(x for x in found if isinstance(x, ChoicesSampled))
-    return JaxFunction(name, node, unknown=_cause(reasons[0]) if reasons else "")
+    unknown = _cause(reasons[0]) if reasons else ""
+    return JaxFunction(name, node, unknown=unknown, programs=tuple(programs))
 
 
 def _cause(finding: Diagnostic) -> str:

@@ -128,6 +128,10 @@ class Origin:
     block: Block | None
     inputs: tuple[Atom, ...] = ()
     outputs: tuple[Atom, ...] = ()
+    active: tuple[bool, ...] = ()
+    """For each input, whether reverse mode differentiates in it; empty if nothing does."""
+    moving_results: int = 0
+    """The number of the first results that are differentiated."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

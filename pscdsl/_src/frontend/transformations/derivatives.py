@@ -300,7 +300,8 @@ def _linearized(
         count = sum(1 for _ in leaves(traced.result))
         active = tuple(_moving(traced))
         results: list[Value] = []
-        with made_of(here, traced.source, traced.operands, results):
+        backward = active if name == "psc.vjp" else ()
+        with made_of(here, traced.source, traced.operands, results, backward, count):
             found, linear = linearize(here, traced.block, traced.operands, active, count)
             results += found
         value = unflatten(traced.result, iter(results[:count]))
@@ -487,7 +488,7 @@ def _run(options: Options, here: Builder, args: Args, kwargs: Kwargs) -> AnyValu
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     # The auxiliary results are not differentiated: only the first result has a cotangent.
     results: list[Value] = []
-    with made_of(here, traced.source, traced.operands, results):
+    with made_of(here, traced.source, traced.operands, results, active, 1):
         values, linear = linearize(here, traced.block, traced.operands, active, 1)
         results += values
         one = here.literal(1.0, results[0].dtype)
@@ -537,7 +538,8 @@ def _run_jacobian(options: Options, here: Builder, args: Args, kwargs: Kwargs) -
     active = (*[False] * len(traced.captured), *[True] * len(traced.leaves))
     ahead = _by_inputs if options.name == "jacfwd" else _by_outputs
     results: list[Value] = []
-    with made_of(here, traced.source, traced.operands, results):
+    backward = () if options.name == "jacfwd" else active
+    with made_of(here, traced.source, traced.operands, results, backward, count):
         found, rows = ahead(here, traced, active, count)
         results += found
 

@@ -70,11 +70,17 @@ from pscdsl.typing.signatures import (
 
 @contextmanager
 def made_of(
-    here: Builder, block: Block | None, operands: Sequence[Value], results: list[Value]
+    here: Builder,
+    block: Block | None,
+    operands: Sequence[Value],
+    results: list[Value],
+    active: tuple[bool, ...] = (),
+    moving_results: int = 0,
 ) -> Generator[None]:
     """Record that the equations appended in this context were made of a block.
 
-    `results` are filled in meanwhile. The block is None if the value was computed before.
+    `results` are filled in meanwhile. The block is None if the value was computed before. The last
+    two say what reverse mode differentiates (see `Origin`).
     """
     current = here.program.current
     first = len(current.equations)
@@ -87,7 +93,9 @@ def made_of(
         current.bind(Reshape(operands[0].shape), operands[:1])  # an equation for the warnings
         count = 1
     outputs = tuple(map(current.atom, results))
-    here.program.origins[current.equations[first]] = Origin(count, block, inputs, outputs)
+    here.program.origins[current.equations[first]] = Origin(
+        count, block, inputs, outputs, active, moving_results
+    )
 
 
 def over_rows(

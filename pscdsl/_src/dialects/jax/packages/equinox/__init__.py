@@ -5,6 +5,7 @@ from jax import Array as _Array
 from jax import grad as _grad
 from jax import value_and_grad as _value_and_grad
 
+import pscdsl as psc
 from equinox import internal
 
 
@@ -43,4 +44,5 @@ def is_inexact_array(element):
 
 def error_if(x, pred, msg, *, on_error="default"):
     """Return the first argument; the program fails where a condition holds."""
+    psc.check(np.logical_not(np.any(pred)))
     return x

@@ -1,8 +1,13 @@
 """The names of `equinox.internal`."""
 
+import numpy as np
+
+import pscdsl as psc
+
 
 def error_if(x, pred, msg, *, on_error="default"):
     """Return the first argument; the program fails where a condition holds."""
+    psc.check(np.logical_not(np.any(pred)))
     return x
 
 

@@ -4,6 +4,8 @@ from enum import Enum
 
 import numpy as np
 
+import pscdsl as psc
+
 
 class Precision(Enum):
     """The precision of products."""
@@ -14,8 +16,9 @@ class Precision(Enum):
 
 
 def clamp(min, x, max):
-    """Return the elements between two bounds."""
-    return np.minimum(np.maximum(x, min), max)
+    """Return the elements between two bounds; at these, gradients are 0."""
+    bounded = np.minimum(np.maximum(x, min), max)
+    return np.where((x > min) & (x < max), x, psc.stop_gradient(bounded))
 
 
 def convert_element_type(operand, new_dtype):

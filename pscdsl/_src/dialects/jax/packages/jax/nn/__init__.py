@@ -7,6 +7,7 @@ from jax.numpy import max as _largest
 from jax.numpy import mean as _mean
 from jax.numpy import sum as _sum
 from jax.scipy.special import logsumexp
+from pscdsl import stop_gradient as _stopped
 from pscdsl.special import erfc as _erfc
 from pscdsl.special import expit as _expit
 
@@ -22,8 +23,8 @@ def identity(x):
 
 
 def relu(x):
-    """Return `max(x, 0)`."""
-    return np.maximum(x, 0)
+    """Return `max(x, 0)`, whose gradient at 0 is 0."""
+    return np.where(np.asarray(x) > 0, x, _stopped(np.maximum(x, 0)))
 
 
 def relu6(x):
@@ -127,7 +128,7 @@ def glu(x, axis=-1):
 def softmax(x, axis=-1, where=None, initial=-np.inf):
     """Return exponentials that sum to one."""
     x = _inexact(x)
-    top = _largest(x, axis, where=where, initial=initial, keepdims=True)
+    top = _stopped(_largest(x, axis, where=where, initial=initial, keepdims=True))
     safe = x if where is None else np.where(where, x, initial)
     grown = np.exp(safe - top)
     found = grown / _sum(grown, axis, where=where, keepdims=True)
@@ -137,7 +138,7 @@ def softmax(x, axis=-1, where=None, initial=-np.inf):
 def log_softmax(x, axis=-1, where=None, initial=-np.inf):
     """Return the logarithm of exponentials that sum to one."""
     x = _inexact(x)
-    top = _largest(x, axis, where=where, initial=initial, keepdims=True)
+    top = _stopped(_largest(x, axis, where=where, initial=initial, keepdims=True))
     shifted = (x if where is None else np.where(where, x, initial)) - top
     found = shifted - np.log(_sum(np.exp(shifted), axis, where=where, keepdims=True))
     return found if where is None else np.where(where, found, -np.inf)

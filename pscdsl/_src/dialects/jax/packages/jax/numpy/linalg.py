@@ -13,7 +13,6 @@ from numpy.linalg import (
     matrix_rank,
     matrix_transpose,
     multi_dot,
-    norm,
     pinv,
     qr,
     slogdet,
@@ -23,8 +22,9 @@ from numpy.linalg import (
     tensorinv,
     tensorsolve,
     trace,
-    vector_norm,
 )
+from numpy.linalg import norm as _norm
+from numpy.linalg import vector_norm as _vector_norm
 
 
 def _symmetric(a):
@@ -50,3 +50,29 @@ def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
 def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
     """Return the product of two matrices."""
     return np.matmul(x1, x2)
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Return the norm of vectors or matrices; that of squares has no gradient at 0."""
+    x = np.asarray(x)
+    if ord is None and axis is None:
+        return _root_of_squares(x, None, keepdims)
+    if axis is not None and not isinstance(axis, tuple) and (ord is None or ord == 2):
+        return _root_of_squares(x, axis, keepdims)
+    if axis is None and x.ndim == 1 and ord == 2:
+        return _root_of_squares(x, axis, keepdims)
+    if ord is None or ord == "fro" or ord == "f":
+        return _root_of_squares(x, axis, keepdims)
+    return _norm(x, ord, axis, keepdims)
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """Return the norm of vectors; that of squares has no gradient at 0."""
+    if ord is None or ord == 2:
+        return _root_of_squares(np.asarray(x), axis, keepdims)
+    return _vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+
+
+def _root_of_squares(x, axis, keepdims):
+    squares = np.real(x * np.conj(x))
+    return np.sqrt(np.sum(squares, axis=axis, keepdims=keepdims))

@@ -4,6 +4,7 @@ import numpy as np
 
 from jax.numpy import max as _largest
 from jax.numpy import sum as _sum
+from pscdsl import stop_gradient as _stopped
 from pscdsl.special import (
     beta,
     betainc,
@@ -59,7 +60,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
         a, b = np.broadcast_arrays(a, np.asarray(b))
         where = (b != 0) if where is None else where & (b != 0)
     top = _largest(a, axis, where=where, initial=-np.inf, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0)
+    top = _stopped(np.where(np.isfinite(top), top, 0))
     grown = np.exp(a - top)
     grown = grown if b is None else grown * b
     found = _sum(grown, axis, where=where, keepdims=keepdims)
@@ -78,11 +79,11 @@ def _squeezed(a, axis):
 
 def softmax(x, /, *, axis=None):
     """Return exponentials that sum to one."""
-    grown = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    grown = np.exp(x - _stopped(np.max(x, axis=axis, keepdims=True)))
     return grown / np.sum(grown, axis=axis, keepdims=True)
 
 
 def log_softmax(x, /, *, axis=None):
     """Return the logarithm of exponentials that sum to one."""
-    shifted = x - np.max(x, axis=axis, keepdims=True)
+    shifted = x - _stopped(np.max(x, axis=axis, keepdims=True))
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
