@@ -215,7 +215,8 @@ def _plain(type_: ArrayType, shape: tuple[int, ...], at: int) -> NDArray:
 def _full(like: NDArray, number: float) -> NDArray:
     if like.dtype.kind in "biu":
         number = abs(round(number)) if abs(number) <= 1 else 1
-    return np.full(like.shape, number).astype(like.dtype)
+    found: NDArray = np.full_like(like, number)
+    return found
 
 
 def _special(plain: NDArray, numbers: Sequence[float]) -> Iterator[NDArray]:
@@ -230,7 +231,7 @@ def _special(plain: NDArray, numbers: Sequence[float]) -> Iterator[NDArray]:
         first = plain.copy()
         first.flat[0] = 0
         yield first
-        yield np.arange(plain.size).reshape(plain.shape).astype(plain.dtype)
+        yield np.arange(plain.size, dtype=plain.dtype).reshape(plain.shape)
     if plain.ndim >= 2 and plain.shape[-1] == plain.shape[-2]:
         unit: NDArray = np.eye(plain.shape[-1], dtype=plain.dtype)
         yield np.zeros_like(plain) + unit

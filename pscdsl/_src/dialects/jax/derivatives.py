@@ -13,6 +13,7 @@ from math import pi, sqrt
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pscdsl._src.interpreters.replay import closed, has_tangent
 from pscdsl._src.ir.builder import Builder, Value
@@ -75,9 +76,8 @@ def _unchanged(g: NDArray, z: NDArray, *xs: NDArray) -> NDArray:
     return g
 
 
-def _where(condition: Any, one: Any, other: Any) -> NDArray:
-    chosen: NDArray = np.where(condition, one, other)
-    return chosen
+def _where(condition: ArrayLike, one: ArrayLike, other: ArrayLike) -> NDArray:
+    return np.asarray(np.where(condition, one, other))
 
 
 def _share(x: NDArray, z: NDArray, y: NDArray) -> NDArray:
