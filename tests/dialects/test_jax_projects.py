@@ -160,3 +160,45 @@ def test_a_stored_result_depends_on_the_files_that_were_followed(
         write(tmp_path, {"pkg/layers.py": layers})
         codes += [main(command), main(command)]
     assert codes == [1, 1, 0, 0, 1, 1]
+
+
+SEEDS = (
+    "import jax\n\n\ndef {0}():\n    x = jax.random.normal(jax.random.key(0))\n"
+    "    return x, jax.random.normal(jax.random.key(0))\n"
+)
+COUNTED = (
+    "import jax\n\n\ndef {0}():\n    count = 0\n    seen = []\n\n    @jax.jit\n    def f(x):\n"
+    "        nonlocal count\n        count += {1}\n        seen.append({1})\n        return x\n\n"
+    "    return f, count, seen\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "codes"),
+    [
+        ("model.py", "draw", ["PSC603"]),
+        ("model.py", "test_draw", []),
+        ("test_model.py", "draw", []),
+        ("model_test.py", "draw", []),
+        ("testing.py", "draw", ["PSC603"]),
+    ],
+)
+def test_tests_write_a_seed_again(
+    tmp_path: Path, name: str, function: str, codes: list[str]
+) -> None:
+    assert [each.code for each in found(tmp_path, {name: SEEDS.format(function)})] == codes
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "codes"),
+    [
+        ("test_f", "1", []),
+        ("test_f", "x", ["PSC204", "PSC205"]),
+        ("f", "1", ["PSC204", "PSC205"]),
+    ],
+)
+def test_tests_count_how_often_a_function_is_traced(
+    tmp_path: Path, function: str, value: str, codes: list[str]
+) -> None:
+    text = COUNTED.format(function, value)
+    assert [each.code for each in found(tmp_path, {"model.py": text})] == codes

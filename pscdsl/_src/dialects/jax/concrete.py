@@ -91,7 +91,7 @@ def static_parameters(scope: Scope, call: ast.Call | None, *, skipped: int = 0) 
                 case ast.Constant(value=int(place)) if place < len(names):
                     found.add(names[place])
                 case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(place))) if (
-                    place <= len(names)
+                    0 < place <= len(names)
                 ):
                     found.add(names[-place])
                 case _:

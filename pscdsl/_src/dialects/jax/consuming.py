@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pscdsl._src.dialects.jax.intended import is_intended
 from pscdsl._src.dialects.jax.run import Run
 from pscdsl._src.dialects.jax.summaries import Use, known_inside, roots, with_path
 from pscdsl._src.dialects.jax.values import (
@@ -78,12 +79,15 @@ def consume(
 
 def compare(run: Run, use: Use, earlier: Sequence[Use], inner: Use | None = None) -> None:
     """Report a use of a key if an earlier one uses it, too."""
-    for first in earlier:
-        if use.call and first.call == use.call and known_inside(first, use):
-            continue
-        if overlap(first.path, use.path) and not contradict(first.conditions, use.conditions):
-            _report(run, first, _placed(run, first, use, inner))
-            return
+    conflicting = [
+        first
+        for first in earlier
+        if not (use.call and first.call == use.call and known_inside(first, use))
+        and overlap(first.path, use.path)
+        and not contradict(first.conditions, use.conditions)
+    ]
+    if conflicting and not any(is_intended(run.scope, first, use) for first in conflicting):
+        _report(run, conflicting[0], _placed(run, conflicting[0], use, inner))
 
 
 def _report(run: Run, first: Use, again: Use) -> None:

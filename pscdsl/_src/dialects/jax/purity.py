@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pscdsl._src.dialects.jax.arrays import Arrays, Traced, updated_array
 from pscdsl._src.dialects.jax.concrete import needed_values, static_parameters, traced
+from pscdsl._src.dialects.jax.intended import is_test
 from pscdsl._src.dialects.jax.library import (
     BODIES,
     CLOCKS,
@@ -200,6 +201,8 @@ class Purity:
         elif self._draws(name, node):
             self._report(region, scope, node, RandomState(function=shown, library="jax"))
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+            if is_test(scope) and all(isinstance(each, ast.Constant) for each in node.args):
+                return
             what = f"`{scope.program.source.text_of(node.func)}`"
             self._mutation(region, scope, node.func.value, node, what)
 
@@ -250,6 +253,8 @@ class Purity:
                 continue
             if not (isinstance(owner.node, ast.Module) or region.scope.is_inside(owner)):
                 continue  # a function that the region calls has this name to itself
+            if is_test(scope) and _binds_constants(scope, name):
+                continue  # it counts how often the function is traced
             for each in own_nodes(scope.node):
                 if isinstance(each, ast.Name) and each.id == name and _is_store(each):
                     self._report(region, scope, each, OuterWrite(name=name))
@@ -421,6 +426,16 @@ _RETURN = "return the new value, or report it with `jax.debug.callback`"
 
 def _is_store(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def _binds_constants(scope: Scope, name: str) -> bool:
+    """Return whether a function binds a name only to constants, or adds constants to it."""
+    stores = [
+        each.target if isinstance(each, ast.AugAssign) else each.targets[0]
+        for each in own_nodes(scope.node)
+        if isinstance(each, ast.Assign | ast.AugAssign) and isinstance(each.value, ast.Constant)
+    ]
+    return scope.bound.count(name) == sum(_binds(each, name) for each in stores)
 
 
 def _calls(node: ast.AST, name: str) -> bool:
