@@ -15,7 +15,7 @@ def gathers(program: Partitioned) -> list[Diagnostic]:
     found: dict[Diagnostic, None] = {}
     for equation in walk_called(program.function.body):
         primitive = equation.primitive
-        if isinstance(primitive, AllGather) and not primitive.asked:
+        if isinstance(primitive, AllGather) and not primitive.meant:
             (result,) = equation.outputs
             found[
                 ArrayGathered(

@@ -30,7 +30,7 @@ from pscdsl._src.primitives.shaping import stored
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, numbers
-from pscdsl.typing.dtypes import BF16, I32, U16, U32
+from pscdsl.typing.dtypes import BF16, BOOL, I32, U16, U32, DType
 
 if TYPE_CHECKING:
     from pscdsl._src.ir.builder import Value
@@ -170,6 +170,11 @@ def _moved(
     return hlo.op("bitcast_convert", (bits,), (result,))
 
 
+def is_sent_combined(kind: Reduction, dtype: DType) -> bool:
+    """Return whether devices combine elements while they send them: not the bits of integers."""
+    return kind not in ("and", "or", "xor") or (dtype is BOOL and kind != "xor")
+
+
 @dataclass(frozen=True)
 class AllReduce(Moving, name="all_reduce"):
     """The arrays of several devices combined element by element, on each of them."""
@@ -179,7 +184,7 @@ class AllReduce(Moving, name="all_reduce"):
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         (x,) = operands
         self.require_mesh()
-        if not reducible(self.kind, x.dtype):
+        if not reducible(self.kind, x.dtype) or not is_sent_combined(self.kind, x.dtype):
             self.ill_typed(f"{self.kind} of {x}")
         return operands
 
@@ -213,8 +218,8 @@ class AllReduce(Moving, name="all_reduce"):
 class AllGather(AlongAxis, name="all_gather"):
     """The pieces of several devices put together along an axis, on each of them."""
 
-    asked: bool = field(default=False, compare=False)
-    """Whether the source asks for it."""
+    meant: bool = field(default=False, compare=False)
+    """Whether the source asks for it, or it puts together one element of each piece."""
     cuts: ClassVar[bool] = False
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:

@@ -51,7 +51,7 @@ class Pieces:
 
     def gathered(self, x: Value) -> Value:
         """Return the pieces, of length 1, put together."""
-        gather = AllGather(self.along, self.mesh, self.axis, self.count)
+        gather = AllGather(self.along, self.mesh, self.axis, self.count, meant=True)
         return self.here.bind(gather, (x,))[0]
 
     def own(self, x: Value) -> Value:

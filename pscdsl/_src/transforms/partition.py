@@ -31,11 +31,13 @@ from pscdsl._src.primitives.collectives import (
     OwnPart,
     PlaceAlong,
     ReduceScatter,
+    is_sent_combined,
 )
 from pscdsl._src.primitives.control import Call, Control, Expanded, substitute_block
 from pscdsl._src.primitives.elementwise import Convert, multiply
-from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence, Reduction
+from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence, Reduce, Reduction
 from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
+from pscdsl._src.primitives.scan import single
 from pscdsl._src.primitives.shaping import Broadcast, exactly
 from pscdsl._src.transforms.ordered_parts import Pieces, without_rows
 from pscdsl._src.transforms.sent_once import sent_before
@@ -381,10 +383,16 @@ class Partition:
         )
         if over and rule.combine != "sum":
             kind = cast("Reduction", rule.combine)
-            combine = AllReduce(self._ordered(over), self._mesh, kind)
-            values = [here.bind(combine, (x,))[0] for x in values]
+            values = [self._combined(here, x, kind, self._ordered(over)) for x in values]
             over = frozenset()
         return [Placed(x, axes, parts | over) for x, axes in zip(values, wanted, strict=True)]
+
+    def _combined(self, here: Builder, x: Value, kind: Reduction, along: tuple[str, ...]) -> Value:
+        """Return the values of several devices combined; bits after they were put together."""
+        if is_sent_combined(kind, x.dtype):
+            return here.bind(AllReduce(along, self._mesh, kind), (x,))[0]
+        rows = AllGather(along, self._mesh, 0, pieces_along(along), meant=True)
+        return Reduce(kind, (0,))(here.bind(rows, (single(x),))[0])
 
     def _bound(
         self,
@@ -569,7 +577,7 @@ class Partition:
                 break
         else:
             length = self.local(whole, tuple(axes)).shape[axis]
-            move = AllGather(lost, self._mesh, axis, length, asked)
+            move = AllGather(lost, self._mesh, axis, length, meant=asked)
         return x._replace(value=here.bind(move, (x.value,))[0], axes=tuple(axes))
 
     def _cut_more(self, here: Builder, x: Placed, whole: ArrayType, wanted: Axes) -> Placed:
