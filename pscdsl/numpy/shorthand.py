@@ -126,6 +126,8 @@ def filled(x: Value, value: Scalar | Value, shape: Shape | None = None) -> Value
 
 def where(predicate: Value, x: Value, y: Value) -> Value:
     """Elements of one value or the other; shapes are equal or rank 0."""
+    if x.dtype is KEY:
+        x, y = (each if each.ndim else spread(each, predicate.shape, ()) for each in (x, y))
     return Select()(predicate, x, y)
 
 

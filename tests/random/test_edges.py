@@ -225,3 +225,24 @@ def test_orders_lose_nothing() -> None:
     assert sorted(places.tolist()) == list(range(20))
     assert len({tuple(row) for row in most.tolist()}) == 19
     assert len(set(weighted.tolist())) == 19
+
+
+@psc.kernel
+def first_above(keys: Key["n"], bounds: f32["n"]) -> f32["n"]:
+    """The first number above each bound, of keys that a loop carries."""
+
+    def one(key: Key, bound: f32) -> f32:
+        def step(state: tuple[Key, f32]) -> tuple[Key, f32]:
+            following, used = random.split(state[0])
+            return following, random.normal(used, (), f32)
+
+        return psc.while_loop(lambda state: state[1] < bound, step, (key, np.float32(-9)))[1]
+
+    return psc.vmap(one)(keys, bounds)
+
+
+def test_loops_over_a_batch_carry_keys_in_the_interpreter() -> None:
+    keys, bounds = random.split(random.key(0), 3), np.array([0, 1, 0.5], np.float32)
+    found = first_above.interpret(keys, bounds)
+    assert np.allclose(found, first_above(keys, bounds))
+    assert (np.asarray(found) >= bounds).all()

@@ -78,10 +78,15 @@ class Select(Pointwise, name="select", cheap=True):
         predicate, x, y = operands
         if predicate.dtype is not BOOL or x.dtype is not y.dtype:
             self.ill_typed(f"operands are {predicate}, {x}, {y}")
+        if x.dtype is KEY and predicate.rank and not (x.rank or y.rank):
+            self.ill_typed("a mask chooses between two keys")
         return (ArrayType(x.dtype, joint_shape(self, facts, operands)),)
 
     def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
-        return (np.asarray(np.where(*operands)),)
+        predicate, x, y = operands
+        if 0 < predicate.ndim < max(x.ndim, y.ndim):
+            predicate = predicate[..., None]  # a key has two words
+        return (np.asarray(np.where(predicate, x, y)),)
 
     def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
         shape = outputs[0].shape

@@ -172,8 +172,8 @@ class Pointwise(Primitive):
 
 
 def _spread_over_batch(value: Value, batched: bool, whole: Shape) -> Value:
-    """Return an operand in the whole shape; an unbatched one of rank 0 applies everywhere."""
-    if value.ndim == (len(whole) if batched else 0):
+    """Return an operand in the whole shape; an unbatched number applies everywhere."""
+    if value.ndim == (len(whole) if batched else 0) and (batched or value.dtype is not KEY):
         return value
     first = 0 if batched else 1
     return value.builder.spread(value, whole, tuple(range(first, first + value.ndim)))
