@@ -170,3 +170,14 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False)
     last = np.shape(a)[axis] - 1
     places = np.argsort(np.flip(a, axis=axis), axis=axis, stable=True)
     return np.flip(last - places, axis=axis)
+
+
+def bincount(x, weights=None, minlength=0, *, length=None):
+    """Return how often each number occurs; negative ones count as 0."""
+    x = np.asarray(x)
+    x = np.maximum(x.astype(np.int32) if x.dtype == bool else x, 0)
+    counts = np.bincount(x, None, minlength, length=length)
+    if weights is None:
+        return counts
+    weights = np.asarray(weights)
+    return np.zeros(counts.size, weights.dtype).at[x].add(weights)

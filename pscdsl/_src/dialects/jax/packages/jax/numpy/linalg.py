@@ -1,5 +1,7 @@
 """The names of `jax.numpy.linalg`."""
 
+from typing import NamedTuple as _NamedTuple
+
 import numpy as np
 from numpy.linalg import (
     cond,
@@ -15,7 +17,6 @@ from numpy.linalg import (
     multi_dot,
     pinv,
     qr,
-    slogdet,
     solve,
     svd,
     svdvals,
@@ -30,6 +31,20 @@ from numpy.linalg import vector_norm as _vector_norm
 def _symmetric(a):
     """Return the symmetric part of a matrix, as JAX takes it."""
     return (a + np.conj(np.swapaxes(a, -1, -2))) / 2
+
+
+class _Slogdet(_NamedTuple):
+    """What `slogdet` gives."""
+
+    sign: object
+    logabsdet: object
+
+
+def slogdet(a, *, method=None):
+    """Return the sign and the logarithm of the size of a determinant; small ones show NaN."""
+    sign, size = np.linalg.slogdet(a)
+    is_small = np.asarray(np.shape(a)[-1]) <= 2
+    return _Slogdet(np.where(is_small & np.isnan(size), np.nan, sign), size)
 
 
 def cholesky(a, *, upper=False, symmetrize_input=True):
