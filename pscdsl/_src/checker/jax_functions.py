@@ -48,6 +48,8 @@ class JaxFunction:
     """The reason why it is neither proven nor wrong; empty if it is one of them."""
     programs: tuple[Function, ...] = ()
     """Its programs for the alternatives that are right, with the parameters as written."""
+    variants: tuple[JaxDefinition, ...] = ()
+    """A definition for each combination of alternatives, if it is proven."""
 
     @property
     def is_right(self) -> bool:
@@ -160,8 +162,9 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
                 return JaxFunction(name, node, tuple(proven))
             reasons.extend(errors or found)
         reasons.extend(x for x in found if isinstance(x, ChoicesSampled))
-    unknown = _cause(reasons[0]) if reasons else ""
-    return JaxFunction(name, node, unknown=unknown, programs=tuple(programs))
+    if reasons:
+        return JaxFunction(name, node, unknown=_cause(reasons[0]), programs=tuple(programs))
+    return JaxFunction(name, node, programs=tuple(programs), variants=tuple(variants))
 
 
 def _cause(finding: Diagnostic) -> str:
