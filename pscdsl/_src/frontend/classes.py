@@ -70,6 +70,8 @@ REBUILDING = {
     "__init_subclass__": "a record that other records derive from has fields and methods only",
 }
 """Methods that change how records are made or read."""
+OF_DESCRIPTORS = frozenset("__get__ __set__ __set_name__ __prepare__".split())
+"""Methods that change the meaning of attributes of another class."""
 _ARITHMETIC = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod".split()
 CALLED_BY_SYNTAX = frozenset(
     [f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")]
@@ -318,7 +320,9 @@ class _Reader:
                 known = name not in OF_CLASSES | PLACES
             else:
                 known = name in OF_RECORDS or (kind == "precord" and name == "__invariant__")
-            if not dunder or (self.rules.is_closed and not known):
+            if not self.rules.is_closed:
+                known = name == "__init__" or name not in {*REBUILDING, *OF_DESCRIPTORS}
+            if not dunder or not known:
                 rewrite = REBUILDING.get(name, "one underscore, or none")
                 raise refuse(frame, node, f"`{name}` of a class", rewrite)
         elif kind == "enumeration" and name.startswith("_"):

@@ -195,12 +195,7 @@ def join_branches(
             assert isinstance(top, Weak)
             decided = chosen(top, program.site(construct + path, span), top.dtype)
         dtypes.append(decided)
-        types = [
-            v.type.with_dtype(decided)
-            if isinstance(v, Weak) and accepts_weak(decided, v.kind)
-            else v.type
-            for v in column
-        ]
+        types = [v.type.with_dtype(decided) if _is_taken(v, decided) else v.type for v in column]
         for number, other_type in enumerate(types[1:], 1):
             why = array_difference(facts, other_type, types[0])
             if why is not None:
@@ -222,6 +217,19 @@ def join_branches(
     if problems:
         raise Failure(*problems)
     return dtypes
+
+
+def _is_taken(array: Array, dtype: DType) -> bool:
+    """Return whether the result of a branch is weak and takes the dtype of the others.
+
+    In JAX its own dtype must be the same.
+    """
+    if not isinstance(array, Weak):
+        return False
+    jax = array.builder.program.jax
+    if jax is not None:
+        return jax.canonical(array.dtype) is dtype
+    return accepts_weak(dtype, array.kind)
 
 
 def _same_structure(place: Difference) -> str:

@@ -1,58 +1,6 @@
 """The names of `jax.lax`."""
 
-from numpy import abs as abs
-from numpy import (
-    acos,
-    acosh,
-    add,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    broadcast_shapes,
-    cbrt,
-    ceil,
-    conj,
-    cos,
-    cosh,
-    exp,
-    exp2,
-    expm1,
-    floor,
-    imag,
-    log,
-    log1p,
-    nextafter,
-    real,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    tan,
-    tanh,
-)
-from numpy import equal as eq
-from numpy import fmod as rem
-from numpy import greater as gt
-from numpy import greater_equal as ge
-from numpy import isfinite as is_finite
-from numpy import left_shift as shift_left
-from numpy import less as lt
-from numpy import less_equal as le
-from numpy import maximum as max
-from numpy import minimum as min
-from numpy import multiply as mul
-from numpy import negative as neg
-from numpy import not_equal as ne
-from numpy import power as pow
-from numpy import right_shift as shift_right_arithmetic
-from numpy import subtract as sub
+from numpy import broadcast_shapes
 
 from jax.lax._control import (
     associative_scan,
@@ -65,14 +13,77 @@ from jax.lax._control import (
 )
 from jax.lax._elements import (
     Precision,
+    abs,
+    acos,
+    acosh,
+    add,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bessel_i0e,
+    bessel_i1e,
+    betainc,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    cbrt,
+    ceil,
     clamp,
+    conj,
     convert_element_type,
+    cos,
+    cosh,
+    digamma,
     div,
+    eq,
+    erf,
+    erf_inv,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    ge,
+    gt,
+    igamma,
+    igammac,
+    imag,
     integer_pow,
+    is_finite,
+    le,
+    lgamma,
+    log,
+    log1p,
+    logistic,
+    lt,
+    max,
+    min,
+    mul,
+    ne,
+    neg,
+    nextafter,
+    polygamma,
+    pow,
+    real,
+    rem,
     round,
     rsqrt,
     select,
     select_n,
+    shift_left,
+    shift_right_arithmetic,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    sub,
+    tan,
+    tanh,
+    zeta,
 )
 from jax.lax._shapes import (
     argmax,
@@ -115,12 +126,3 @@ from jax.lax._shapes import (
     transpose,
 )
 from pscdsl import complex, stop_gradient
-from pscdsl.special import betainc as betainc
-from pscdsl.special import digamma, erf, erfc, polygamma, zeta
-from pscdsl.special import erfinv as erf_inv
-from pscdsl.special import expit as logistic
-from pscdsl.special import gammainc as igamma
-from pscdsl.special import gammaincc as igammac
-from pscdsl.special import gammaln as lgamma
-from pscdsl.special import i0e as bessel_i0e
-from pscdsl.special import i1e as bessel_i1e

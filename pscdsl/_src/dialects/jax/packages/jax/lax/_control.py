@@ -6,15 +6,10 @@ import pscdsl as psc
 from pscdsl import associative_scan
 
 
-def _condition(pred):
-    """Return a condition as a truth value."""
-    return pred if isinstance(pred, bool) else np.asarray(pred) != 0
-
-
 def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):
     """Return what one of two functions returns."""
     given = operands if operand is None else (operand,)
-    return psc.cond(_condition(pred), true_fun, false_fun, *given)
+    return psc.cond(np.asarray(pred) != 0, true_fun, false_fun, *given)
 
 
 def switch(index, branches, *operands, operand=None):

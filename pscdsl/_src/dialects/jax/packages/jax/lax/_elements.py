@@ -1,10 +1,11 @@
-"""Functions of elements."""
+"""Functions of elements, whose operands have one dtype and one shape."""
 
 from enum import Enum
 
 import numpy as np
 
 import pscdsl as psc
+from pscdsl import special
 
 
 class Precision(Enum):
@@ -15,10 +16,128 @@ class Precision(Enum):
     HIGHEST = 2
 
 
+_BOOL = (np.bool_,)
+_WHOLE = (np.integer,)
+_REAL = (np.floating,)
+_INEXACT = (np.floating, np.complexfloating)
+_COMPLEX = (np.complexfloating,)
+NUMBER = (*_WHOLE, *_INEXACT)
+
+
+def alike(*arrays):
+    """Return arrays of one dtype and one shape; a scalar meets any shape."""
+    found = [np.asarray(each) for each in arrays]
+    whole = [each for each in found if np.ndim(each)]
+    for each in found:
+        if each.dtype != found[0].dtype:
+            raise TypeError("requires arguments to have the same dtypes")
+    for each in whole:
+        if np.shape(each) != np.shape(whole[0]):
+            raise TypeError("arrays must have the same shapes")
+    return found
+
+
+def of_kinds(array, kinds):
+    """Return an array whose dtype is of one of some kinds."""
+    found = np.asarray(array)
+    if not [kind for kind in kinds if np.issubdtype(found.dtype, kind)]:
+        raise TypeError(f"does not accept dtype {found.dtype}")
+    return found
+
+
+def _strict(function, kinds):
+    """Return a function of arrays of one shape and one dtype, which is of one of some kinds."""
+
+    def strict(*arrays):
+        return function(*[of_kinds(each, kinds) for each in alike(*arrays)])
+
+    return strict
+
+
+abs = _strict(np.abs, NUMBER)
+acos = _strict(np.acos, _INEXACT)
+acosh = _strict(np.acosh, _INEXACT)
+add = _strict(np.add, NUMBER)
+asin = _strict(np.asin, _INEXACT)
+asinh = _strict(np.asinh, _INEXACT)
+atan = _strict(np.atan, _INEXACT)
+atan2 = _strict(np.atan2, _REAL)
+atanh = _strict(np.atanh, _INEXACT)
+bessel_i0e = _strict(special.i0e, _REAL)
+bessel_i1e = _strict(special.i1e, _REAL)
+betainc = _strict(special.betainc, _REAL)
+bitwise_and = _strict(np.bitwise_and, (*_BOOL, *_WHOLE))
+bitwise_not = _strict(np.bitwise_not, (*_BOOL, *_WHOLE))
+bitwise_or = _strict(np.bitwise_or, (*_BOOL, *_WHOLE))
+bitwise_xor = _strict(np.bitwise_xor, (*_BOOL, *_WHOLE))
+cbrt = _strict(np.cbrt, _REAL)
+ceil = _strict(np.ceil, _REAL)
+conj = _strict(np.conj, _COMPLEX)
+cos = _strict(np.cos, _INEXACT)
+cosh = _strict(np.cosh, _INEXACT)
+digamma = _strict(special.digamma, _REAL)
+eq = _strict(np.equal, (*_BOOL, *NUMBER))
+erf = _strict(special.erf, _REAL)
+erf_inv = _strict(special.erfinv, _REAL)
+erfc = _strict(special.erfc, _REAL)
+exp = _strict(np.exp, _INEXACT)
+exp2 = _strict(np.exp2, _INEXACT)
+expm1 = _strict(np.expm1, _INEXACT)
+floor = _strict(np.floor, _REAL)
+ge = _strict(np.greater_equal, (*_BOOL, *_WHOLE, *_REAL))
+gt = _strict(np.greater, (*_BOOL, *_WHOLE, *_REAL))
+igamma = _strict(special.gammainc, _REAL)
+igammac = _strict(special.gammaincc, _REAL)
+imag = _strict(np.imag, _COMPLEX)
+is_finite = _strict(np.isfinite, _REAL)
+le = _strict(np.less_equal, (*_BOOL, *_WHOLE, *_REAL))
+lgamma = _strict(special.gammaln, _REAL)
+log = _strict(np.log, _INEXACT)
+log1p = _strict(np.log1p, _INEXACT)
+logistic = _strict(special.expit, _INEXACT)
+lt = _strict(np.less, (*_BOOL, *_WHOLE, *_REAL))
+max = _strict(np.maximum, (*_BOOL, *_WHOLE, *_REAL))
+min = _strict(np.minimum, (*_BOOL, *_WHOLE, *_REAL))
+mul = _strict(np.multiply, NUMBER)
+ne = _strict(np.not_equal, (*_BOOL, *NUMBER))
+neg = _strict(np.negative, NUMBER)
+nextafter = _strict(np.nextafter, _REAL)
+polygamma = _strict(special.polygamma, _REAL)
+real = _strict(np.real, _COMPLEX)
+rem = _strict(np.fmod, (*_WHOLE, *_REAL))
+shift_left = _strict(np.left_shift, _WHOLE)
+shift_right_arithmetic = _strict(np.right_shift, _WHOLE)
+sign = _strict(np.sign, NUMBER)
+sin = _strict(np.sin, _INEXACT)
+sinh = _strict(np.sinh, _INEXACT)
+sqrt = _strict(np.sqrt, _INEXACT)
+square = _strict(np.square, NUMBER)
+sub = _strict(np.subtract, NUMBER)
+tan = _strict(np.tan, _INEXACT)
+tanh = _strict(np.tanh, _INEXACT)
+zeta = _strict(special.zeta, _REAL)
+
+
+def pow(x, y):
+    """Return powers; the exponent may be an integer."""
+    x, y = np.asarray(x), np.asarray(y)
+    if not np.issubdtype(y.dtype, np.integer):
+        x, y = alike(x, y)
+    elif np.ndim(x) and np.ndim(y) and np.shape(x) != np.shape(y):
+        raise TypeError("arrays must have the same shapes")
+    return np.power(of_kinds(x, _INEXACT), y)
+
+
 def clamp(min, x, max):
     """Return the elements between two bounds; at these, gradients are 0."""
-    bounded = np.minimum(np.maximum(x, min), max)
-    return np.where((x > min) & (x < max), x, psc.stop_gradient(bounded))
+    low, found, high = [of_kinds(each, (*_BOOL, *_WHOLE, *_REAL)) for each in (min, x, max)]
+    for bound in (low, high):
+        if bound.dtype != found.dtype:
+            raise TypeError("requires arguments to have the same dtypes")
+        if np.ndim(bound) and np.shape(bound) != np.shape(found):
+            raise TypeError("bounds must be scalars, or of the shape of the array")
+    bounded = np.minimum(np.maximum(found, low), high)
+    return np.where((found > low) & (found < high), found, psc.stop_gradient(bounded))
 
 
 def convert_element_type(operand, new_dtype):
@@ -28,7 +147,7 @@ def convert_element_type(operand, new_dtype):
 
 def div(x, y):
     """Return quotients; those of integers are cut off."""
-    x, y = np.broadcast_arrays(x, y)
+    x, y = np.broadcast_arrays(*[of_kinds(each, NUMBER) for each in alike(x, y)])
     if not np.issubdtype(x.dtype, np.integer):
         return np.divide(x, y)
     rest = np.remainder(x, y)
@@ -38,29 +157,39 @@ def div(x, y):
 
 def integer_pow(x, y):
     """Return powers with an integer that is known."""
-    return np.power(x, y)
+    return np.power(of_kinds(x, NUMBER), y)
 
 
 def round(x, rounding_method=0):
     """Return the nearest whole numbers; halves go away from zero."""
-    whole = np.trunc(x)
+    whole = np.trunc(of_kinds(x, _REAL))
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
 def rsqrt(x):
     """Return the inverse of the square root."""
-    return 1 / np.sqrt(x)
+    return 1 / np.sqrt(of_kinds(x, _INEXACT))
 
 
 def select(pred, on_true, on_false):
     """Return elements of two arrays."""
-    return np.where(pred, on_true, on_false)
+    return select_n(of_kinds(pred, _BOOL), on_false, on_true)
 
 
 def select_n(which, *cases):
     """Return elements of several arrays."""
-    found = cases[0]
+    which = np.asarray(which)
+    first = np.asarray(cases[0])
+    for case in cases:
+        case = np.asarray(case)
+        if case.dtype != first.dtype or np.shape(case) != np.shape(first):
+            raise TypeError("cases must have one dtype and one shape")
+    if np.ndim(which) and np.shape(which) != np.shape(first):
+        raise TypeError("the choice must be a scalar, or of the shape of the cases")
+    if which.dtype != bool and which.dtype != np.int32:
+        raise TypeError("the choice must be bool or int32")
+    found = first
     for number, case in enumerate(cases):
         if number:
-            found = np.where(np.asarray(which) == number, case, found)
+            found = np.where(which == number, case, found)
     return found

@@ -3,12 +3,29 @@
 import numpy as np
 
 import pscdsl as psc
+from jax.lax._elements import NUMBER, of_kinds
 
 
 def _starts(starts, count):
     if isinstance(starts, (tuple, list)):
         return tuple(starts)
     return tuple([starts[at] for at in range(count)])
+
+
+def _axis(axis, array):
+    """Return an axis of an array from the start."""
+    if not -np.ndim(array) <= axis < np.ndim(array):
+        raise ValueError("axis out of range")
+    return axis % np.ndim(array)
+
+
+def _of_one_dtype(*arrays):
+    """Return arrays that have one dtype."""
+    found = [np.asarray(each) for each in arrays]
+    for each in found:
+        if each.dtype != found[0].dtype:
+            raise TypeError("requires arguments to have the same dtypes")
+    return found
 
 
 def _from_start(starts, shape):
@@ -31,7 +48,7 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
 def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
     """Return a part along an axis."""
-    axis = axis % np.ndim(operand)
+    axis = _axis(axis, operand)
     starts, sizes = [0] * np.ndim(operand), list(np.shape(operand))
     starts[axis], sizes[axis] = start_index, slice_size
     return dynamic_slice(operand, starts, sizes)
@@ -45,6 +62,9 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
 
 def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
     """Return an array with another part."""
+    operand, update = _of_one_dtype(operand, update)
+    if np.ndim(operand) != np.ndim(update):
+        raise TypeError("update must have the same number of axes")
     starts = _starts(start_indices, np.ndim(operand))
     return psc.dynamic_update(operand, update, _from_start(starts, np.shape(operand)))
 
@@ -52,7 +72,7 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
 def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
     """Return an array with another part along an axis."""
     starts = [0] * np.ndim(operand)
-    starts[axis % np.ndim(operand)] = start_index
+    starts[_axis(axis, operand)] = start_index
     return dynamic_update_slice(operand, update, starts)
 
 
@@ -66,6 +86,9 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
 def slice(operand, start_indices, limit_indices, strides=None):
     """Return a part of an array."""
     strides = [1] * np.ndim(operand) if strides is None else strides
+    for each in (start_indices, limit_indices, strides):
+        if len(each) != np.ndim(operand):
+            raise TypeError("indices must be as many as axes")
     found = operand
     for axis, (start, stop, step) in enumerate(zip(start_indices, limit_indices, strides)):
         found = slice_in_dim(found, start, stop, step, axis)
@@ -74,7 +97,16 @@ def slice(operand, start_indices, limit_indices, strides=None):
 
 def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     """Return a part along an axis."""
-    return np.moveaxis(np.moveaxis(operand, axis, 0)[start_index:limit_index:stride], 0, axis)
+    axis = _axis(axis, operand)
+    size = np.shape(operand)[axis]
+    start = 0 if start_index is None else start_index
+    start = start + size if start < 0 else start
+    limit = size if limit_index is None else limit_index
+    limit = limit + size if limit < 0 else limit
+    assert 0 <= start
+    assert start <= limit
+    assert limit <= size
+    return np.moveaxis(np.moveaxis(operand, axis, 0)[start:limit:stride], 0, axis)
 
 
 def index_in_dim(operand, index, axis=0, keepdims=True):
@@ -150,17 +182,20 @@ def transpose(operand, permutation):
 
 def concatenate(operands, dimension):
     """Return arrays one after the other."""
-    return np.concatenate(operands, axis=dimension)
+    return np.concatenate(_of_one_dtype(*operands), axis=_axis(dimension, operands[0]))
 
 
 def pad(operand, padding_value, padding_config):
     """Return an array with more elements around it, and none between."""
     if not all([inner == 0 for _, _, inner in padding_config]):
         return psc.stop_gradient.padding_between_elements
+    operand, value = _of_one_dtype(operand, padding_value)
+    if len(padding_config) != np.ndim(operand) or np.ndim(value):
+        raise TypeError("padding must be as many as axes, its value a scalar")
     return np.pad(
         operand,
         tuple([(low, high) for low, high, _ in padding_config]),
-        constant_values=np.asarray(padding_value, dtype=np.asarray(operand).dtype),
+        constant_values=value,
     )
 
 
@@ -171,6 +206,8 @@ def _preferred(operands, dtype):
 
 def dot(lhs, rhs, *, precision=None, preferred_element_type=None):
     """Return the product of vectors and matrices."""
+    if not 1 <= np.ndim(lhs) <= 2 or not 1 <= np.ndim(rhs) <= 2:
+        raise TypeError("arguments must be vectors or matrices")
     return np.dot(*_preferred((lhs, rhs), preferred_element_type))
 
 
@@ -206,24 +243,24 @@ def _along(function, operand, axis, reverse):
 
 def cumsum(operand, axis=0, reverse=False):
     """Return running sums."""
-    dtype = np.asarray(operand).dtype
+    dtype = of_kinds(operand, NUMBER).dtype
     return _along(lambda x, axis: np.cumsum(x, axis, dtype), operand, axis, reverse)
 
 
 def cumprod(operand, axis=0, reverse=False):
     """Return running products."""
-    dtype = np.asarray(operand).dtype
+    dtype = of_kinds(operand, NUMBER).dtype
     return _along(lambda x, axis: np.cumprod(x, axis, dtype), operand, axis, reverse)
 
 
 def cummax(operand, axis=0, reverse=False):
     """Return running maxima."""
-    return _along(np.maximum.accumulate, operand, axis, reverse)
+    return _along(np.maximum.accumulate, of_kinds(operand, NUMBER), axis, reverse)
 
 
 def cummin(operand, axis=0, reverse=False):
     """Return running minima."""
-    return _along(np.minimum.accumulate, operand, axis, reverse)
+    return _along(np.minimum.accumulate, of_kinds(operand, NUMBER), axis, reverse)
 
 
 def cumlogsumexp(operand, axis=0, reverse=False):
@@ -257,18 +294,23 @@ def reduce_min(operand, axes):
 
 def reduce_sum(operand, axes):
     """Return sums, in the dtype of the array."""
-    return np.sum(operand, axis=tuple(axes)).astype(np.asarray(operand).dtype)
+    operand = of_kinds(operand, NUMBER)
+    return np.sum(operand, axis=tuple(axes)).astype(operand.dtype)
 
 
 def reduce_prod(operand, axes):
     """Return products, in the dtype of the array."""
-    return np.prod(operand, axis=tuple(axes)).astype(np.asarray(operand).dtype)
+    operand = of_kinds(operand, NUMBER)
+    return np.prod(operand, axis=tuple(axes)).astype(operand.dtype)
 
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     """Return the elements in order; of several arrays the first has the order."""
     if not isinstance(operand, (tuple, list)):
         return np.sort(operand, axis=dimension)
+    for each in operand:
+        if np.shape(each) != np.shape(operand[0]):
+            raise TypeError("arguments must have equal shapes")
     keys = operand[:num_keys][::-1]
     first = operand[0]
     order = np.argsort(keys[0], axis=dimension, stable=True)
