@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pscdsl._src.checker.selection import Examined, Suppression, silence, together
-from pscdsl._src.dialects.jax.unknown import Annotated, UnknownCall
+from pscdsl._src.dialects.jax.unknown import Annotated, Inferred, UnknownCall
 from pscdsl._src.frontend.text.display import in_order
 from pscdsl._src.support.paths import resolved
 from pscdsl.typing.diagnostics import Diagnostic, Span
@@ -50,6 +50,8 @@ class CheckResult:
     """The calls in JAX programs that are given a key and cannot be followed."""
     annotated: tuple[Annotated, ...] = ()
     """The functions in JAX programs whose annotations give shapes."""
+    inferred: tuple[Inferred, ...] = ()
+    """The functions in JAX programs for which types were looked for."""
     captured: tuple[str, ...] = ()
     """The full names of values that checked kernels capture and something could write."""
 
@@ -75,7 +77,7 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
         sum(result.of_jax for result in results),
         tuple(call for result in results for call in result.unknown_calls),
         tuple(each for result in results for each in result.annotated),
-        tuple(sorted({name for result in results for name in result.captured})),
+        captured=tuple(sorted({name for result in results for name in result.captured})),
     )
 
 

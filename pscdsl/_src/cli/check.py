@@ -34,7 +34,7 @@ from pscdsl._src.checker.report.terminal import ProgressBar
 from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.checker.selection import Layer, Selection, is_known
 from pscdsl._src.cli import Unusable, say, version, wants_colour
-from pscdsl._src.dialects.jax.unknown import CAUSES, Annotated, UnknownCall
+from pscdsl._src.dialects.jax.unknown import CAUSES, Annotated, Inferred, UnknownCall
 from pscdsl._src.frontend.modules.files import Files, files_below, python_files
 from pscdsl._src.frontend.text.display import (
     NotANotebook,
@@ -316,7 +316,7 @@ def render(
     result, found = outcome.result, outcome.triage.reported
     hidden = outcome.triage.hidden()
     rows = (_types(result) if types else "") + (_unknown(result) if unknown else "")
-    of_jax = (result.of_jax, result.unknown_calls, result.annotated)
+    of_jax = (result.of_jax, result.unknown_calls, result.annotated, result.inferred)
     facts = (found, result.kernels, result.files, hidden, *of_jax)
     last = f"{sentence(*facts, result.captured if outcome.strict else ())}\n"
     counts = terminal.render_statistics(found) if statistics else ""
@@ -371,14 +371,21 @@ def _types(result: CheckResult) -> str:
         rows.append(printable(f"{place}: {kernel.name}{kernel.signature}{status}") + "\n")
         for line, _, text in kernel.loops:
             rows.append(printable(f"  line {line}: {text}") + "\n")
+    for each in result.inferred:
+        if each.typing:
+            place = f"{printable_path(each.path)}:{each.line}:{each.column}"
+            rows.append(printable(f"{place}: {each.typing}") + "\n")
     return "".join(rows)
 
 
 def _unknown(result: CheckResult) -> str:
     """Return a row for each call with a key, and each function, that cannot be followed."""
-    rows: list[tuple[UnknownCall | Annotated, str, str]] = []
+    rows: list[tuple[UnknownCall | Annotated | Inferred, str, str]] = []
+    tried = {(each.path, each.line) for each in result.inferred}
     rows.extend((each, each.called, CAUSES[each.cause]) for each in result.unknown_calls)
-    rows.extend((each, each.name, each.unknown) for each in result.annotated if each.unknown)
+    untried = (each for each in result.annotated if (each.path, each.line) not in tried)
+    rows.extend((each, each.name, each.unknown) for each in untried if each.unknown)
+    rows.extend((each, each.name, each.unknown) for each in result.inferred if each.unknown)
     rows.sort(key=lambda row: (*in_order(row[0].path), row[0].line, row[0].column))
     return "".join(
         printable(
@@ -436,6 +443,11 @@ def once(arguments: argparse.Namespace) -> int:
             target, report = replace(target, text=new), sys.stderr
     else:
         result = checked(arguments, target)
+    if arguments.infer:
+        from pscdsl._src.discover.jax_inference import infer  # which most checks do without
+
+        seconds = arguments.infer_seconds
+        result = replace(result, inferred=infer(target.files(), result.annotated, seconds))
     sources = Sources(target.texts())
     fingerprints = Fingerprints(sources)
     sorted_out = triage(

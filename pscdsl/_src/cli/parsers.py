@@ -152,11 +152,27 @@ def _check(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print what --fix would change and write nothing; exit code 1 if that is something",
     )
-    parser.add_argument("--show-types", action="store_true", help="print the type of each kernel")
+    parser.add_argument(
+        "--show-types",
+        action="store_true",
+        help="print the type of each kernel, and those that --infer found",
+    )
     parser.add_argument(
         "--show-unknown",
         action="store_true",
-        help="print the calls with random keys of jax that cannot be followed, and why",
+        help="print the calls with random keys and functions of jax that are not followed, and why",
+    )
+    parser.add_argument(
+        "--infer",
+        action="store_true",
+        help="look for types of the functions of jax that have no annotations with shapes",
+    )
+    parser.add_argument(
+        "--infer-seconds",
+        type=_positive,
+        default=1,
+        metavar="SECONDS",
+        help="with --infer: the processor time for each function (default: 1)",
     )
     _add_colour(parser)
     files = parser.add_argument_group("settings and baseline")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain, combinations, count, islice, product
+from types import MappingProxyType
 from typing import Any
 
 from pscdsl._src.discover.calls import ObservedCall
@@ -27,7 +28,7 @@ from pscdsl._src.discover.candidates import (
     with_coefficient,
 )
 from pscdsl._src.discover.fitting import admits
-from pscdsl._src.discover.usage import FunctionStatement
+from pscdsl._src.discover.usage import FunctionStatement, dotted
 from pscdsl._src.frontend.definitions import Definition, Excluded
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.text.source import Source, targets
@@ -413,13 +414,19 @@ MAX_PASSES = 3
 class Blame:
     """The dependence of a function's local names on its parameters, as far as the text shows it."""
 
-    def __init__(self, source: Source, function: FunctionStatement, names: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        function: FunctionStatement,
+        names: tuple[str, ...],
+        objects: Mapping[str, set[str]] = MappingProxyType({}),
+    ) -> None:
         self.names = names
         self.origins = {source.span(each): each.arg for each in _parameters(function)}
         self.statements = [
             (source.span(node), node) for node in ast.walk(function) if isinstance(node, ast.stmt)
         ]
-        self.flows: dict[str, set[str]] = {name: {name} for name in names}
+        self.flows: dict[str, set[str]] = {**objects, **{name: {name} for name in names}}
         for _ in range(MAX_PASSES):  # loops carry what they assign
             for statement in function.body:
                 self._follow(statement)
@@ -439,8 +446,10 @@ class Blame:
 
     def _of(self, node: ast.AST) -> set[str]:
         """Return the parameters that an expression depends on."""
-        loaded = (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
-        return set[str]().union(*(self.flows.get(name, set()) for name in loaded))
+        name = dotted(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+        if name in self.flows:
+            return self.flows[name]
+        return set[str]().union(*map(self._of, ast.iter_child_nodes(node)))
 
     def of(self, finding: Diagnostic) -> list[str]:
         """Return the parameters in question, in order; all of them without evidence."""
@@ -559,7 +568,7 @@ MAX_TRIALS_BLOCKED = 8
 """Candidates that are tried once an obstacle was found that is only in a branch."""
 
 _WANTS_STATIC = frozenset(
-    f"PSC{number}" for number in (103, 108, 109, 110, 112, 113, 116, 120, 121, 122, 123)
+    f"PSC{number}" for number in (103, 108, 109, 110, 112, 113, 116, 120, 121, 122, 123, 317)
 )
 _WANTS_TUPLE = frozenset({"PSC113", "PSC122", "PSC109"})
 
@@ -732,7 +741,9 @@ def _identify_sizes(
 
 def _strangeness(same: Fact) -> int:
     """Return how much less likely an equality is than that of two arrays of one shape."""
-    (one, first), (other, second) = (str(size).rsplit("__", 1) for size in (same.left, same.right))
+    (one, _, first), (other, _, second) = (
+        str(size).rpartition("__") for size in (same.left, same.right)
+    )
     return (one == other) + (first != second)
 
 
@@ -791,6 +802,8 @@ def _other_kinds(
     wanted = {"array", "none", "declared"}
     if not code or code in _WANTS_STATIC or current.kind == "static":
         wanted.add("static")
+    if code == "PSC111" or current.kind == "function":
+        wanted.add("function")
     if not code or code in _WANTS_TUPLE or current.kind == "tuple":
         wanted.add("tuple")
     if not code or code.startswith("PSC4") or code in ("PSC321", "PSC314", "PSC110"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,7 @@ from pscdsl._src.frontend.annotations import spec_of
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl._src.frontend.text.source import FunctionNode
 from pscdsl._src.frontend.values import External, Poison, Poisoned
 from pscdsl.typing.codes.projects import ObjectParameter, OpenParameters, SearchEnded
 from pscdsl.typing.diagnostics import Diagnostic, Failure
@@ -29,6 +30,10 @@ _SIZED = frozenset("zeros ones empty full eye identity arange linspace tri range
 _COUNTS = frozenset("axis axes shape newshape n repeats ddof keepdims k num ord bins".split())
 """Keywords whose values are known while checking."""
 _REARRANGING = frozenset("reshape repeat tile transpose moveaxis swapaxes roll diff".split())
+_DRAWING = frozenset(
+    "split fold_in normal uniform bernoulli categorical randint permutation gumbel choice".split()
+)
+"""Functions of `jax.random`, of which the first argument is a key."""
 _DICT = frozenset("items keys values get pop update setdefault".split())
 _LIST = frozenset("append extend insert remove clear reverse".split())
 
@@ -55,6 +60,8 @@ class Usage:
     mask: bool = False
     called: bool = False
     none: bool = False
+    key: bool = False
+    """The first argument of a function of `jax.random`."""
     name: str = ""
     items: list[Usage] = field(default_factory=lambda: list[Usage]())
     """The evidence about its items, if the body unpacks it."""
@@ -85,6 +92,7 @@ class Usage:
         self.flag |= other.flag
         self.mask |= other.mask
         self.called |= other.called
+        self.key |= other.key
         self.looped |= other.looped
         self.strings |= other.strings
 
@@ -117,11 +125,11 @@ def usages(
                     whole.items = [Usage(name=i.id) for i in items if isinstance(i, ast.Name)]
                     for item in whole.items:
                         found.setdefault(item.name, item)
-    _Reader(found, functions, depth).read(node)
+    Reader(found, functions, depth).read(node)
     return {name: found[name] for name in names}
 
 
-class _Reader:
+class Reader:
     """One walk over a body; aliases such as `v = np.asarray(x)` count as the parameter."""
 
     def __init__(
@@ -138,12 +146,15 @@ class _Reader:
         """Return the usage of the parameter that an expression denotes."""
         if isinstance(node, ast.Name):
             return self.found.get(self.aliases.get(node.id, node.id))
+        if isinstance(node, ast.Attribute):
+            return self.found.get(dotted(node))
         if isinstance(node, ast.Call) and _called_name(node) in _PASSING and node.args:
             return self.of(node.args[0])
         return None
 
-    def read(self, function: FunctionStatement) -> None:
-        for node in _in_order(function.body):
+    def read(self, function: FunctionNode) -> None:
+        body = function.body
+        for node in _in_order(body if isinstance(body, list) else [body]):
             for asked in self.every(_truths(node)):
                 asked.flag = True
             if isinstance(node, ast.Assign):
@@ -245,9 +256,11 @@ class _Reader:
             usage.attributes.setdefault(node.attr, node)
 
     def call(self, node: ast.Call) -> None:
-        if isinstance(node.func, ast.Name) and (usage := self.of(node.func)):
+        if usage := self.of(node.func):
             usage.called = True
         name = _called_name(node)
+        if name in _DRAWING and node.args and (usage := self.of(node.args[0])):
+            usage.key |= _is_random(node.func)
         axes = [k.value for k in node.keywords if k.arg == "axis"]
         axis = _integer(axes[0]) if axes else None
         array = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -267,6 +280,8 @@ class _Reader:
         sizes = list(node.args) if name in _SIZED else []
         if name in _REARRANGING:
             sizes = list(node.args[0 if array is not None and self.of(array) else 1 :])
+        if _is_random(node.func):
+            sizes += node.args[1:2]
         sizes += [k.value for k in node.keywords if k.arg in _COUNTS]
         for size in sizes:
             for inner in _names(size):
@@ -335,8 +350,8 @@ def is_mapping(usage: Usage) -> bool:
     return usage.keyed is not None or any(name in _DICT for name in usage.attributes)
 
 
-def _in_order(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield every node below some statements, in the order of the text."""
+def _in_order(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield every node below some, in the order of the text."""
     pending: list[ast.AST] = list(reversed(body))
     while pending:
         node = pending.pop()
@@ -359,6 +374,20 @@ def _called_name(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
+def _is_random(function: ast.expr) -> bool:
+    """Return whether a function is named as one of `jax.random`."""
+    if not isinstance(function, ast.Attribute):
+        return False
+    return dotted(function.value).rpartition("__")[2] in ("random", "jr", "jrandom")
+
+
+def dotted(node: ast.expr) -> str:
+    """Return the name by which an attribute of a parameter is looked up."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}__{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def _is_attribute(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == name
 
@@ -372,9 +401,9 @@ def _integer(node: ast.AST) -> int | None:
     return None
 
 
-def _names(node: ast.AST | None) -> Iterator[ast.Name]:
+def _names(node: ast.AST | None) -> Iterator[ast.Name | ast.Attribute]:
     """Yield the names in arithmetic; not those in calls or subscripts."""
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name | ast.Attribute):
         yield node
     elif isinstance(node, ast.BinOp):
         yield from _names(node.left)

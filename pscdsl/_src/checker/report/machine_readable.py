@@ -19,7 +19,7 @@ from pscdsl._src.checker.report.summary import (
     statistics,
     vouched,
 )
-from pscdsl._src.dialects.jax.unknown import Annotated, UnknownCall, by_cause
+from pscdsl._src.dialects.jax.unknown import Annotated, Inferred, UnknownCall, by_cause
 from pscdsl._src.frontend.text.display import (
     Sources,
     display,
@@ -43,6 +43,7 @@ def render_json(
     of_jax: int = 0,
     unknown: Sequence[UnknownCall] = (),
     annotated: Sequence[Annotated] = (),
+    inferred: Sequence[Inferred] = (),
     captured: Sequence[str] = (),
     *,
     counted: bool = False,
@@ -73,6 +74,8 @@ def render_json(
             "captured": list(captured),
         },
     }
+    if inferred:
+        document["inferred"] = [asdict(each) for each in inferred]
     if counted:
         document["statistics"] = [asdict(each) for each in statistics(diagnostics)]
     return printable_json(json.dumps(document, indent=2)) + "\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pscdsl._src.dialects.jax.unknown import CAUSES, Annotated, UnknownCall, by_cause
+from pscdsl._src.dialects.jax.unknown import CAUSES, Annotated, Inferred, UnknownCall, by_cause
 from pscdsl._src.frontend.text.display import in_order, shown_path
 from pscdsl.typing.codes.limits import Vouched
 from pscdsl.typing.diagnostics import Diagnostic, Severity
@@ -117,6 +117,7 @@ def sentence(
     of_jax: int = 0,
     unknown: Sequence[UnknownCall] = (),
     annotated: Sequence[Annotated] = (),
+    inferred: Sequence[Inferred] = (),
     captured: Sequence[str] = (),
 ) -> str:
     """Return the last lines of a check: findings, examples tried, values compared later."""
@@ -142,6 +143,8 @@ def sentence(
         last.append(f"{calls} (`--show-unknown`): {causes}")
     if annotated:
         last.append(_shapes(annotated))
+    if inferred:
+        last.append(_typings(inferred))
     return "\n".join(last)
 
 
@@ -157,6 +160,18 @@ def _shapes(annotated: Sequence[Annotated]) -> str:
     ]
     counted = _many(len(annotated), "function")
     return f"{counted} of jax with shapes: {', '.join(filter(None, parts))}"
+
+
+def _typings(inferred: Sequence[Inferred]) -> str:
+    """Return the line about the functions in JAX programs for which types were looked for."""
+    unknown = sum(bool(each.unknown) for each in inferred)
+    found = len(inferred) - unknown
+    parts = [
+        f"{found} right for every size of some typing (`--show-types`)" if found else "",
+        f"{unknown} not followed (`--show-unknown`)" if unknown else "",
+    ]
+    counted = _many(len(inferred), "other function")
+    return f"{counted} of jax: {', '.join(filter(None, parts))}"
 
 
 _MOST_EXAMPLES = 6

@@ -54,6 +54,20 @@ class Annotated:
         return not self.is_wrong and not self.unknown
 
 
+@dataclass(frozen=True)
+class Inferred:
+    """One function or method whose parameters are not annotated, and the typing found for it."""
+
+    path: str
+    line: int
+    column: int
+    name: str
+    typing: str = ""
+    """Its name, parameters and result; empty if no typing was found."""
+    unknown: str = ""
+    """The reason why none was found."""
+
+
 def by_cause(calls: Iterable[UnknownCall]) -> Iterator[tuple[Cause, int]]:
     """Yield the number of calls of each cause that occurs."""
     counts = Counter(call.cause for call in calls)

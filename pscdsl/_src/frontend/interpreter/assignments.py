@@ -269,15 +269,20 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Place) -> None:
     value = special_methods.gone_through(frame, target, value)
     array = value.load() if isinstance(value, Located) else value
     items: Sequence[Place]
+    stars = [i for i, name in enumerate(names) if isinstance(name, ast.Starred)]
     if not is_traced(array):
         items = list(elements(value))
     elif array.ndim and isinstance(array.shape[0], int):
         frame.here(target)
         owner = value if isinstance(value, Located) else array
-        items = [row_of(owner, i) for i in range(array.shape[0])]
+        if not stars and array.shape[0] != len(names):
+            found = f"{array.shape[0]} items"
+            raise Failure(WrongUnpacking(expected=len(names), found=found))
+        steps = range(array.shape[0])
+        elements(steps)  # refuses too many
+        items = [row_of(owner, i) for i in steps]
     else:
         raise Failure(WrongUnpacking(expected=len(names), found=f"an array of type {array.type}"))
-    stars = [i for i, name in enumerate(names) if isinstance(name, ast.Starred)]
     if not stars:
         if len(items) != len(names):
             raise Failure(WrongUnpacking(expected=len(names), found=f"{len(items)} items"))

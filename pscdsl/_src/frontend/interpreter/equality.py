@@ -374,8 +374,11 @@ def _is_in_jax(value: Array, cls: AnyValue) -> bool | None:
         return _is(value, cls)
     if isinstance(cls, Marker) and cls.name in ("jaxtyping.Array", "builtins.object"):
         return True
-    known = isinstance(cls, Marker | RecordClass | StaticFunction)
-    return False if known and not getattr(cls, "name", "").startswith(OPEN) else None
+    if isinstance(cls, RecordClass):
+        return _is(value, cls)
+    if not isinstance(cls, Marker | StaticFunction) or cls.name.startswith(OPEN):
+        return None
+    return False
 
 
 def _is(value: AnyValue, cls: AnyValue) -> bool | None:
