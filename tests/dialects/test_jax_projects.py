@@ -202,3 +202,40 @@ def test_tests_count_how_often_a_function_is_traced(
 ) -> None:
     text = COUNTED.format(function, value)
     assert [each.code for each in found(tmp_path, {"model.py": text})] == codes
+
+
+LOSSES = """\
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def length(w: Float[Array, "n"]) -> Float[Array, ""]:
+    return jnp.linalg.norm(w)
+
+
+def squares(w: Float[Array, "n"]) -> Float[Array, ""]:
+    return jnp.sum(w**2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "function", "count"),
+    [
+        ("from .losses import length", "length", 1),
+        ("from . import losses", "losses.length", 1),
+        ("from .losses import squares", "squares", 0),
+    ],
+)
+def test_functions_of_other_files_are_differentiated(
+    statement: str, function: str, count: int, tmp_path: Path
+) -> None:
+    train = f"import jax\n{statement}\n\n\ndef step(w):\n    return jax.grad({function})(w)\n"
+    diagnostics = found(tmp_path, {"pkg/losses.py": LOSSES, "pkg/train.py": train})
+    assert [each.code for each in diagnostics] == ["PSC716"] * count
+    for each in diagnostics:
+        assert each.span.path.endswith("losses.py")
+        assert [Path(label.span.path).name for label in each.labels] == ["train.py"]
+
+
+def test_functions_that_nothing_differentiates_are_left(tmp_path: Path) -> None:
+    assert not found(tmp_path, {"pkg/losses.py": LOSSES})

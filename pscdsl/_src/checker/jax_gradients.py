@@ -18,6 +18,7 @@ import numpy as np
 from pscdsl._src.checker.jax_functions import JaxFunction, checked_function, is_annotated
 from pscdsl._src.checker.jax_rewrites import rewritten
 from pscdsl._src.dialects.jax.derivatives import (
+    MOST_EQUATIONS,
     Cotangent,
     Fault,
     Pullback,
@@ -35,9 +36,11 @@ from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import (
     Atom,
     Block,
+    Equation,
     Evaluator,
     Function,
     Literal,
+    functions_in,
     literal_array,
     walk,
     walk_called,
@@ -99,12 +102,12 @@ def gradient_findings(
         asked.setdefault(each.scope.node, []).append(each)
         if each.scope.program is not own:
             others[each.scope.node] = each.scope
+    found: dict[Span, Diagnostic] = {}
     for function in (*functions, *_imported(module, others.values())):
-        found: dict[Span, Diagnostic] = {}
         for program in function.programs:
             for finding in _findings(module, program, asked.get(function.node, ())):
-                found.setdefault(finding.span, finding)
-        yield from found.values()
+                found.setdefault(replace(finding.span, call_site=None), finding)
+    yield from found.values()
 
 
 def _imported(module: StaticModule, scopes: Iterable[Scope]) -> Iterator[JaxFunction]:
@@ -137,19 +140,17 @@ def _findings(
         1 for _, tree in function.parameters for _ in leaves(tree)
     ):
         return
-    found: dict[Span, Diagnostic] = {}
-    with np.errstate(all="ignore"):
-        for point in points(function, sizes):
-            for each in asked:
-                visit = visit_of(function, each, point, sizes)
-                finding = visit and _finding(module, function, visit, point, each)
-                if finding:
-                    found.setdefault(finding.span, finding)
-            for visit in _visits(function, point, sizes) if visits_inside else ():
-                finding = _finding(module, function, visit, point, None)
-                if finding:
-                    found.setdefault(finding.span, finding)
-    yield from found.values()
+    spent = [0]
+    for point in points(function, sizes):
+        for each in asked:
+            visit = visit_of(function, each, point, sizes)
+            if visit is not None:
+                yield from _faults(module, function, visit, point, each, spent)
+        inside = _visits(function, point, sizes, spent) if visits_inside else ()
+        for visit in inside:
+            yield from _faults(module, function, visit, point, None, spent)
+        if spent[0] > MOST_EQUATIONS:
+            return
 
 
 # Inputs.
@@ -254,7 +255,10 @@ def _bounds(function: Function) -> Sequence[float]:
 
 def _differentiates(function: Function) -> bool:
     """Return whether a function takes a gradient."""
-    return any(each.block is not None for each in function.origins.values())
+    called = (
+        each for equation in walk_called(function.body) for each in functions_in(equation.primitive)
+    )
+    return any(origin.active for each in (function, *called) for origin in each.origins.values())
 
 
 def visit_of(
@@ -279,10 +283,20 @@ def visit_of(
 class _Watching(Evaluator):
     """Runs a program, and collects the blocks in it that reverse mode differentiates."""
 
-    def __init__(self, sizes: Mapping[str, int], function: Function, found: list[Visit]) -> None:
+    def __init__(
+        self, sizes: Mapping[str, int], function: Function, found: list[Visit], spent: list[int]
+    ) -> None:
         super().__init__(sizes)
         self.function = function
         self.found = found
+        self.spent = spent
+        """The number of equations that were run."""
+
+    def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
+        self.spent[0] += 1
+        if self.spent[0] > MOST_EQUATIONS:
+            raise Unknown
+        return super().results(equation, inputs)
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
         values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))
@@ -310,14 +324,17 @@ class _Watching(Evaluator):
         self, function: Function, sizes: Mapping[str, Size], operands: Sequence[NDArray]
     ) -> tuple[NDArray, ...]:
         inner = {name: self.size(size) for name, size in sizes.items()}
-        return _Watching(inner, function, self.found).block(function.body, operands)
+        return _Watching(inner, function, self.found, self.spent).block(function.body, operands)
 
 
-def _visits(function: Function, point: Point, sizes: Mapping[str, int]) -> list[Visit]:
+def _visits(
+    function: Function, point: Point, sizes: Mapping[str, int], spent: list[int]
+) -> list[Visit]:
     """Return what is differentiated in a function, with the operands that it has there."""
     found: list[Visit] = []
     try:
-        _Watching(sizes, function, found).block(function.body, point.values)
+        with np.errstate(all="ignore"):
+            _Watching(sizes, function, found, spent).block(function.body, point.values)
     except _UNUSABLE:
         return []
     return found
@@ -326,16 +343,19 @@ def _visits(function: Function, point: Point, sizes: Mapping[str, int]) -> list[
 # The proof: a finite value, and a gradient that is not.
 
 
-def gradient_at(visit: Visit) -> tuple[list[NDArray], list[Cotangent | None]] | None:
+def gradient_at(
+    visit: Visit, spent: list[int]
+) -> tuple[list[NDArray], list[Cotangent | None]] | None:
     """Return what is differentiated, and the cotangents of all operands, where these are known.
 
+    `spent` has the number of equations that were run, which is bounded.
     None: the value is not finite, or what JAX computes is not known.
     """
     if any(each in visit.function.origins for each in walk(visit.block)):
         return None  # it was differentiated by our rules
     if not all(map(is_finite, visit.operands)):
         return None
-    run = Pullback(visit.sizes, visit.function.facts, [0])
+    run = Pullback(visit.sizes, visit.function.facts, spent)
     with suppress(*_UNUSABLE), np.errstate(all="ignore"):
         _, results = run.forward(visit.block, visit.operands)
         moving = results[: visit.moving_results]
@@ -349,15 +369,16 @@ def gradient_at(visit: Visit) -> tuple[list[NDArray], list[Cotangent | None]] | 
     return None
 
 
-def _finding(
+def _faults(
     module: StaticModule,
     function: Function,
     visit: Visit,
     point: Point,
     asked: Differentiation | None,
-) -> Diagnostic | None:
-    """Return the finding that a gradient is not finite at a point; None if it is finite there."""
-    known = gradient_at(visit)
+    spent: list[int],
+) -> Iterator[Diagnostic]:
+    """Yield the findings that gradients in operands are not finite at a point."""
+    known = gradient_at(visit, spent)
     moving, found = known or ([], [])
     for at, each in enumerate(found):
         if each is None or is_finite(each.value) or each.fault is None or not visit.active[at]:
@@ -365,8 +386,7 @@ def _finding(
         if point.is_far and not np.any(np.isnan(each.value)):
             continue
         wrong = (at, each.value, each.fault)
-        return _described(module, function, visit, point, asked, wrong, moving)
-    return None
+        yield _described(module, function, visit, point, asked, wrong, moving)
 
 
 def _described(

@@ -30,7 +30,7 @@ from pscdsl._src.primitives.pointwise import Elementwise, WithoutTangents
 from pscdsl._src.primitives.reductions import Cumulative, Reduce
 from pscdsl._src.primitives.scan import Rows, Scan
 from pscdsl._src.primitives.shaping import Broadcast, Shaping
-from pscdsl._src.primitives.spectra import Eigh
+from pscdsl._src.primitives.spectra import Eigh, Svd
 from pscdsl._src.primitives.windows import Convolution
 from pscdsl._src.transforms.linearize import linearize
 from pscdsl.typing.assumptions import Assumptions
@@ -38,8 +38,8 @@ from pscdsl.typing.diagnostics import Failure
 
 Rule: TypeAlias = Callable[..., Any]
 """The cotangent of an operand, from that of the result, the result and the operands."""
-MOST_EQUATIONS: Final = 20_000
-"""A program that takes more equations at one point is not followed."""
+MOST_EQUATIONS: Final = 100_000
+"""A program is not followed further when so many equations were run."""
 
 
 class Unknown(Exception):
@@ -345,6 +345,8 @@ class Pullback(Evaluator):
                 return [np.expand_dims(share, axes) * chosen]
             case Eigh() if primitive.vectors:
                 return [_through_eigh(inputs[0], outputs, given)]
+            case Svd() if _is_square(inputs[0]) and primitive.vectors:
+                return [_through_svd(inputs[0], outputs, given)]
             case _:
                 return self._transposed(equation, inputs, moving, given)
 
@@ -552,3 +554,29 @@ def _through_eigh(
         inner = inner + given[0][..., None] * np.eye(w.shape[-1], dtype=a.dtype)
     with np.errstate(all="ignore"):
         return np.asarray(v @ inner @ back)
+
+
+def _is_square(a: NDArray) -> bool:
+    return bool(a.shape[-1] == a.shape[-2])
+
+
+def _through_svd(
+    a: NDArray, outputs: Sequence[NDArray], given: Sequence[NDArray | None]
+) -> NDArray:
+    """Return the cotangent of a square matrix; equal singular values have no vectors."""
+    u, s, vh = outputs
+    unit = np.eye(s.shape[-1], dtype=a.dtype)
+    row, column = s[..., None, :], s[..., :, None]
+    inner = np.zeros_like(a)
+    with np.errstate(all="ignore"):
+        gaps = 1 / ((row + column) * (row - column) + unit) - unit
+        if given[0] is not None:
+            left = np.swapaxes(u, -1, -2) @ given[0]
+            both = gaps * left
+            inner = inner + row * (both + np.swapaxes(both, -1, -2))
+        if given[2] is not None:
+            both = gaps * (vh @ np.swapaxes(given[2], -1, -2))
+            inner = inner + column * (both + np.swapaxes(both, -1, -2))
+        if given[1] is not None:
+            inner = inner + given[1][..., None] * unit
+        return np.asarray(u @ inner @ vh)

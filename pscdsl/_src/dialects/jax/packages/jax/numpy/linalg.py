@@ -10,7 +10,6 @@ from numpy.linalg import (
     eigvals,
     inv,
     lstsq,
-    matrix_norm,
     matrix_power,
     matrix_rank,
     matrix_transpose,
@@ -24,6 +23,7 @@ from numpy.linalg import (
     tensorsolve,
     trace,
 )
+from numpy.linalg import matrix_norm as _matrix_norm
 from numpy.linalg import norm as _norm
 from numpy.linalg import vector_norm as _vector_norm
 
@@ -79,6 +79,13 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if ord is None or ord == "fro" or ord == "f":
         return _root_of_squares(x, axis, keepdims)
     return _norm(x, ord, axis, keepdims)
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """Return the norm of matrices; that of squares has no gradient at 0."""
+    if ord == "fro" or ord == "f":
+        return _root_of_squares(np.asarray(x), (-2, -1), keepdims)
+    return _matrix_norm(x, keepdims=keepdims, ord=ord)
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
