@@ -30,6 +30,8 @@ from pscdsl.typing.array_types import ArrayType
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.numerics import GradientNotFinite
 from pscdsl.typing.dtypes import F32
+from tests.interop.jax_law import HEAD, annotation, parameters, rows
+from tests.interop.jax_law_rows import TABLES
 
 FUNCTIONS: Final[Mapping[str, str]] = {
     "add": "lax.add",
@@ -307,3 +309,43 @@ def random_program(seed: int) -> str:
         f'{RANDOM_HEAD}\n\ndef loss({types}) -> Float[Array, ""]:\n    return {result}\n\n\n'
         "step = jax.grad(loss, argnums=(0, 1, 2))\n"
     )
+
+
+# Functions of the packages, in the expressions that compare their values.
+
+
+_FLOATS: Final = frozenset("s x y pos unit p tie m w t sq pd tri v one".split())
+_PACKAGES: Final = ("jax.numpy", "jax.nn", "jax.lax", "jax.scipy")
+_MOST_ROWS: Final = 2
+
+
+def differentiable_rows() -> list[tuple[str, str]]:
+    """Return names of the packages, with expressions of floats; two for each name."""
+    found: dict[tuple[str, str], list[str]] = {}
+    tables = {each: text for each, text in TABLES.items() if each.startswith(_PACKAGES)}
+    for module, table in tables.items():
+        for name, expression in rows(table):
+            used = parameters(expression.lstrip("~?#"))
+            own = found.setdefault((module, name), [])
+            is_float = used and _FLOATS.issuperset(used) and expression[0] not in "~?#"
+            if is_float and len(own) < _MOST_ROWS:
+                own.append(expression)
+    return [(name, each) for (_, name), own in found.items() for each in own]
+
+
+def program_of_row(expression: str) -> str:
+    """Return a function that adds all results of an expression, and its gradient."""
+    used = parameters(expression)
+    types = "from jaxtyping import Array, Float, Float as Float32"
+    head = HEAD.format(types=types, more="")
+    given = ", ".join(f"{name}: {annotation(name)}" for name in used)
+    return f"""{head}
+
+def loss({given}) -> Float[Array, ""]:
+    results = jax.tree_util.tree_leaves({expression})
+    floats = [jnp.sum(z) for z in results if jnp.issubdtype(z.dtype, jnp.floating)]
+    return sum(floats, jnp.zeros(()))
+
+
+step = jax.grad(loss, argnums={tuple(range(len(used)))})
+"""
