@@ -23,6 +23,7 @@ from benchmarks.meshes.programs import convolutions, transformer
 from pscdsl._src.analysis.cost import cost
 from pscdsl._src.analysis.scaling import MACHINES, weak_scaling
 from pscdsl._src.kernels.lowered_on_mesh import LoweredOnMesh
+from pscdsl._src.xla.runtime.settings import processors
 from pscdsl.typing.dims import evaluate
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "many-devices.md"
@@ -81,9 +82,13 @@ def tables() -> Iterator[str]:
         ("images on each device", "slope", "speed on each of 64"),
         [slope(count) for count in (64, 256, 1024, 4096, 8192)],
     )
-    yield "The same steps, run on CPU devices, with smaller sizes:"
+    cores = f"{processors()} processors"
+    yield f"The same steps, run on CPU devices, with smaller sizes, all devices on {cores}:"
     yield from table(
-        ("program", "devices", "largest difference from one device", "bytes predicted", "counted"),
+        (
+            *("program", "devices", "largest difference from one device", "bytes predicted"),
+            *("counted", "a step", "on one device"),
+        ),
         list(runs()),
     )
 
@@ -132,6 +137,7 @@ def slope(count: int) -> tuple[str, ...]:
 
 def runs() -> Iterator[tuple[str, ...]]:
     """Yield what was found in runs on four devices, in one process and in two."""
+    on_one: dict[str, float] = {}
     for processes in (1, 2):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -154,8 +160,14 @@ def runs() -> Iterator[tuple[str, ...]]:
         if any(child.returncode for child in children):
             raise SystemExit("a run on devices failed")
         where = "4 in one process" if processes == 1 else "2 in each of 2 processes"
-        for name, mesh, difference, predicted, counted in json.loads(printed[0].splitlines()[-1]):
-            yield name, f"{mesh}: {where}", f"{difference:.0e}", f"{predicted:,}", f"{counted:,}"
+        for name, mesh, difference, *numbers in json.loads(printed[0].splitlines()[-1]):
+            predicted, counted, taken, alone = numbers
+            alone = on_one.setdefault(name, alone)
+            times = [f"{1e3 * each:.0f} ms" for each in (taken, alone)]
+            yield (
+                *(name, f"{mesh}: {where}", f"{difference:.0e}"),
+                *(f"{predicted:,}", f"{counted:,}", *times),
+            )
 
 
 if __name__ == "__main__":
