@@ -265,6 +265,9 @@ class Trial:
         if self.is_on_xla:
             runs["XLA's devices"] = on_xla
         exact = {each.primitive.name for each in walk(function.body)}.isdisjoint(ROUNDING)
+        made = [var.type for each in walk(function.body) for var in each.outputs]
+        dtypes = {each.dtype.name for each in (*function.body.in_types, *made)}
+        coarsest = max([laws.TOLERANCE.get(name, 0.0) for name in dtypes], default=0.0)
         ill = False
         for kind, compute in runs.items():
             try:
@@ -276,11 +279,6 @@ class Trial:
                 if one.dtype != other.dtype or one.shape != other.shape:
                     return f"{kind}: result {n} is {one.dtype}{one.shape}, not {other.dtype}"
                 type_ = function.body.out_types[n]
-                coarsest = max(
-                    laws.TOLERANCE.get(each.dtype.name, 0.0)
-                    for block_type in (function.body.in_types, function.body.out_types)
-                    for each in block_type
-                )
                 tolerance = 0.0 if exact and kind == "the devices" else coarsest
                 if same(one, other) or (
                     tolerance and laws.close(one, other, type_.dtype, tolerance, 0.0)
