@@ -59,7 +59,6 @@ _OF_ARRAYS: Final = frozenset("at mT aval block_until_ready weak_type sharding".
 _OF_RECORDS: Final = frozenset("replace _replace _asdict _fields".split())
 _KEYS: Final = frozenset("key keys rng rngs prng".split())
 """Last words of names that are random keys more often than not."""
-_SHAPES: Final = frozenset("shape dims size".split())
 
 
 class Opaque(Marker):
@@ -252,7 +251,7 @@ class Parameters:
             found.append(Alternative("none", StaticSpec("Any", (known,)), 0))
         if usage.static and default is NO_DEFAULT:
             found.append(Alternative("static", size_spec(full), 0))
-        if word in _SHAPES and not isinstance(default, int | tuple):
+        if word == "shape" and not isinstance(default, int | tuple):
             shape = (fresh(full, "0"), fresh(full, "1"))
             found.append(Alternative("static", StaticSpec("Any", (shape,)), 1))
         if hint.kind == "int" and not usage.static and not isinstance(default, int):

@@ -357,6 +357,8 @@ class _Reader:
                 text.values[name] = value
             return
         if parent is not None and parent.kind == "namedtuple":
+            if value is None and not self.rules.is_closed:
+                return  # it makes no field
             what = "a field of a class that derives from a NamedTuple class"
             raise refuse(self.frame, node, what, "a NamedTuple class of its own")
         known = self.named(subscripted(node.annotation))

@@ -982,7 +982,7 @@ def _callable(here: Builder, obj: AnyValue, /) -> bool:
         raise Failure(external_value(obj))
     if isinstance(obj, RecordValue):
         return "__call__" in obj.cls.members
-    if is_closed(obj):
+    if is_closed(obj) or is_traced(obj):
         return False
     if isinstance(obj, Applicable):
         return True
