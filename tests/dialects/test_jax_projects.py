@@ -239,3 +239,28 @@ def test_functions_of_other_files_are_differentiated(
 
 def test_functions_that_nothing_differentiates_are_left(tmp_path: Path) -> None:
     assert not found(tmp_path, {"pkg/losses.py": LOSSES})
+
+
+RAMP = (
+    "import os\n\nimport jax\nimport jax.numpy as jnp\nfrom jaxtyping import Array, {1}\n\n{0}\n\n\n"
+    'def ramp(x: {1}[Array, "3"]) -> {1}[Array, "3"]:\n    return x * jnp.linspace(0, 1, 3)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_wide"),
+    [
+        ("", False),
+        ('jax.config.update("jax_enable_x64", True)', True),
+        ('jax.config.update("jax_enable_x64", False)', False),
+        ("jax.config.jax_enable_x64 = True", True),
+        ('os.environ["JAX_ENABLE_X64"] = "1"', True),
+        ('os.environ["JAX_ENABLE_X64"] = "0"', False),
+        ('def wide():\n    jax.config.update("jax_enable_x64", True)', False),
+    ],
+)
+def test_a_file_switches_64_bits_on(tmp_path: Path, statement: str, is_wide: bool) -> None:
+    texts = {name: RAMP.format(statement, name) for name in ("Float32", "Float64")}
+    write(tmp_path, {f"{name}.py": text for name, text in texts.items()})
+    annotated = check_paths([tmp_path]).annotated
+    assert [each.is_proven for each in annotated] == [not is_wide, True]

@@ -12,6 +12,7 @@ from pscdsl._src.frontend.annotations import replaced
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.frames import Frame
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.modules.jax_programs import enables_x64
 from pscdsl._src.ir.jax_promotion import JaxPromotion
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure
@@ -41,7 +42,7 @@ class JaxDefinition(Definition):
     ) -> None:
         super().__init__(closure)
         self.method_of = owner
-        self.jax = self.promotion = JaxPromotion()
+        self.jax = self.promotion = JaxPromotion(enables_x64(closure.source))
         self._declared = declared
 
     def variants(self) -> list[JaxDefinition]:

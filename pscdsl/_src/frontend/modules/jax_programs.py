@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
-from pscdsl._src.frontend.text.source import Source
+from pscdsl._src.frontend.text.source import Source, last_name
 from pscdsl._src.support.tracebacks import JAX_PACKAGES
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -26,6 +26,7 @@ TRANSPARENT_DECORATORS: Final = frozenset(
     }
 )
 """Decorators that leave a function's results as they are."""
+_X64: Final = "jax_enable_x64"
 ARRAY_MEMBERS: Final = "jax._array"
 """The module of ours with the attributes that only arrays of JAX have: a class is a property."""
 _INSIDE: Final = os.path.join(JAX_PACKAGES, "")
@@ -79,6 +80,33 @@ def jax_use(source: Source, path: str | None, dialect: str) -> JaxUse:
     if found.isdisjoint(_OTHERS) and not found.isdisjoint({*ROOTS, _TYPES}):
         return JaxUse.ALL
     return JaxUse.NONE if found.isdisjoint(ROOTS) else JaxUse.CALLS
+
+
+def enables_x64(source: Source) -> bool:
+    """Return whether a file switches on arrays of 64 bits when it is loaded."""
+    if _X64 not in source.text.lower():
+        return False
+    for node in source.tree.body:
+        match node:
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=owner, attr="update"),
+                    args=[ast.Constant(value=str(name)), ast.Constant(value=value)],
+                )
+            ) if last_name(owner) == "config" and name == _X64:
+                return bool(value)
+            case ast.Assign(
+                targets=[ast.Attribute(value=owner, attr=name)], value=ast.Constant(value=value)
+            ) if last_name(owner) == "config" and name == _X64:
+                return bool(value)
+            case ast.Assign(
+                targets=[ast.Subscript(value=owner, slice=ast.Constant(value=str(name)))],
+                value=ast.Constant(value=str(value)),
+            ) if last_name(owner) == "environ" and name == _X64.upper():
+                return value.lower() in ("1", "y", "yes", "t", "true", "on")
+            case _:
+                pass
+    return False
 
 
 def outside_packages(finding: Diagnostic) -> Diagnostic:
