@@ -280,6 +280,7 @@ def test_json_holds_the_facts() -> None:
             "of_jax": 0,
             "unseen": 0,
             "unseen_by_cause": {},
+            "unseen_effects": 0,
             "of_jax_with_shapes": 0,
             "of_jax_right": 0,
             "of_jax_not_followed": 0,

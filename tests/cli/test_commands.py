@@ -601,6 +601,32 @@ def test_calls_with_keys_that_are_not_followed_are_counted(
     ]
 
 
+def test_calls_in_traced_functions_that_are_not_followed_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "unknown.py"
+    path.write_text(
+        "import jax\nimport optax\n\nscaled = jax.vmap(abs)\n\n\n@jax.jit\ndef f(model, g, x):\n"
+        "    seen = []\n    seen.append(x.sum())\n    model.log.append(x)\n"
+        "    return g(model.init(x)) + scaled(x) + jax.vmap(g)(x) + optax.l2_loss(x)\n\n\n"
+        "def not_traced(g):\n    return g()\n"
+    )
+    assert main(["check", "--strict", "--show-unknown", str(path)]) == 0
+    *rows, counted = capsys.readouterr().out.splitlines()
+    assert [row.partition("unknown.py:")[2] for row in rows[:5]] == [
+        "11:5: `model.log.append` is not followed: methods of objects of unknown classes",
+        "12:12: `g` is not followed: functions that are arguments or computed",
+        "12:14: `model.init` is not followed: methods of objects of unknown classes",
+        "12:52: `g` is not followed: functions that are arguments or computed",
+        "12:60: `optax.l2_loss` is not followed: functions of other libraries",
+    ]
+    assert counted == (
+        "5 calls in traced functions not followed (`--show-unknown`): 1 of functions of other "
+        "libraries, 2 of methods of objects of unknown classes, 2 of functions that are arguments "
+        "or computed"
+    )
+
+
 def test_a_kernel_that_was_not_checked_fails_a_strict_check_from_the_cache(tmp_path: Path) -> None:
     path = tmp_path / "made.py"
     path.write_text(

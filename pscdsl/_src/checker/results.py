@@ -47,7 +47,7 @@ class CheckResult:
     of_jax: int = 0
     """The number of functions that use jax and belong to no kernel."""
     unknown_calls: tuple[UnknownCall, ...] = ()
-    """The calls in JAX programs that are given a key and cannot be followed."""
+    """The calls in JAX programs that cannot be followed: given a key, or while one is traced."""
     annotated: tuple[Annotated, ...] = ()
     """The functions in JAX programs whose annotations give shapes."""
     inferred: tuple[Inferred, ...] = ()

@@ -379,7 +379,7 @@ def _types(result: CheckResult) -> str:
 
 
 def _unknown(result: CheckResult) -> str:
-    """Return a row for each call with a key, and each function, that cannot be followed."""
+    """Return a row for each call and each function that cannot be followed."""
     rows: list[tuple[UnknownCall | Annotated | Inferred, str, str]] = []
     tried = {(each.path, each.line) for each in result.inferred}
     rows.extend((each, each.called, CAUSES[each.cause]) for each in result.unknown_calls)
@@ -387,14 +387,11 @@ def _unknown(result: CheckResult) -> str:
     rows.extend((each, each.name, each.unknown) for each in untried if each.unknown)
     rows.extend((each, each.name, each.unknown) for each in result.inferred if each.unknown)
     rows.sort(key=lambda row: (*in_order(row[0].path), row[0].line, row[0].column))
-    return "".join(
-        printable(
-            f"{printable_path(each.path)}:{each.line}:{each.column}: "
-            f"`{name}` is not followed: {why}"
-        )
-        + "\n"
+    shown = (
+        f"{printable_path(each.path)}:{each.line}:{each.column}: `{name}` is not followed: {why}"
         for each, name, why in rows
     )
+    return "".join(printable(row) + "\n" for row in dict.fromkeys(shown))
 
 
 def run(arguments: argparse.Namespace) -> int:

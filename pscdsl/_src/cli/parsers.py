@@ -160,7 +160,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show-unknown",
         action="store_true",
-        help="print the calls with random keys and functions of jax that are not followed, and why",
+        help="print the calls and functions in programs of jax that are not followed, and why",
     )
     parser.add_argument(
         "--infer",

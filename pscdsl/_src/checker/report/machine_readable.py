@@ -54,6 +54,7 @@ def render_json(
     """
     counts = count(diagnostics)
     statuses = [kernel.status for kernel in kernels]
+    of_keys = [each for each in unknown if each.of == "keys"]
     document: dict[str, object] = {
         "diagnostics": [finding_object(diagnostic) for diagnostic in ordered(diagnostics)],
         "kernels": [_kernel(kernel) for kernel in kernels],
@@ -66,8 +67,9 @@ def render_json(
             **asdict(hidden or Hidden()),
             "vouched": vouched(diagnostics),
             "of_jax": of_jax,
-            "unseen": len(unknown),
-            "unseen_by_cause": dict(by_cause(unknown)),
+            "unseen": len(of_keys),
+            "unseen_by_cause": dict(by_cause(of_keys)),
+            "unseen_effects": len(unknown) - len(of_keys),
             "of_jax_with_shapes": len(annotated),
             "of_jax_right": sum(each.is_proven for each in annotated),
             "of_jax_not_followed": sum(bool(each.unknown) for each in annotated),

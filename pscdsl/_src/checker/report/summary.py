@@ -137,10 +137,12 @@ def sentence(
         uses = "uses jax was" if of_jax == 1 else "use jax were"
         looked_at = f"{_many(of_jax, 'function')} that {uses} checked for keys and purity"
         last.append(looked_at)
-    if unknown:
-        causes = ", ".join(f"{number} of {CAUSES[cause]}" for cause, number in by_cause(unknown))
-        calls = f"{_many(len(unknown), 'call')} with keys not followed"
-        last.append(f"{calls} (`--show-unknown`): {causes}")
+    for of, words in (("keys", "with keys"), ("effects", "in traced functions")):
+        calls = [each for each in unknown if each.of == of]
+        causes = ", ".join(f"{number} of {CAUSES[cause]}" for cause, number in by_cause(calls))
+        if calls:
+            counted = f"{_many(len(calls), 'call')} {words} not followed"
+            last.append(f"{counted} (`--show-unknown`): {causes}")
     if annotated:
         last.append(_shapes(annotated))
     if inferred:

@@ -26,7 +26,7 @@ class JaxFindings:
     functions: tuple[FunctionStatement, ...] = ()
     """The functions and methods that use jax."""
     unknown: tuple[UnknownCall, ...] = ()
-    """The calls that are given a key and cannot be followed."""
+    """The calls that cannot be followed: given a key, or while a function is traced."""
 
 
 def check_jax(module: StaticModule) -> JaxFindings:
@@ -43,5 +43,5 @@ def check_jax(module: StaticModule) -> JaxFindings:
     return JaxFindings(
         (*found, *purity.found.values()),
         tuple(functions_using_jax(program)),
-        unknown,
+        (*unknown, *purity.unknown_calls()),
     )

@@ -18,7 +18,7 @@ from pscdsl._src.dialects.jax.names import Program, Scope
 from pscdsl._src.dialects.jax.run import Run, TooMuch
 from pscdsl._src.dialects.jax.statements import summarize
 from pscdsl._src.dialects.jax.summaries import Summary, Use
-from pscdsl._src.dialects.jax.unknown import Cause, UnknownCall
+from pscdsl._src.dialects.jax.unknown import Cause, UnknownCall, unknown_call
 from pscdsl._src.dialects.jax.values import Value, Values, path_of
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl.typing.diagnostics import Diagnostic
@@ -84,7 +84,7 @@ class Keys:
             found = {**each.found, **found}
             unknown.update(each.unknown)
         return [*found.values()], tuple(
-            _unknown_call(program, node, cause) for node, cause in unknown.items()
+            unknown_call(program, node, cause) for node, cause in unknown.items()
         )
 
     def summary(self, scope: Scope) -> Summary | Cause:
@@ -151,10 +151,3 @@ class Keys:
             if any(path_of(each)[0] in self.known_keys for each in given)
         ]
         return _Done(summary, run.found, unknown), lowest
-
-
-def _unknown_call(program: Program, node: ast.AST, cause: Cause) -> UnknownCall:
-    span = program.source.span(node)
-    called = node.func if isinstance(node, ast.Call) else node
-    text = program.source.text_of(called) if isinstance(called, ast.expr) else ""
-    return UnknownCall(span.path, span.line, span.column, cause, " ".join(text.split())[:60])

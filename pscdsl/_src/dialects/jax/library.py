@@ -82,3 +82,16 @@ CLOCKS = frozenset(
 NUMPY_STATES = frozenset("default_rng RandomState Generator SeedSequence PCG64 Philox".split())
 """Names of `numpy.random` that are no draws from its global state."""
 PYTHON_STATES = frozenset({"Random", "SystemRandom"})
+FOLLOWED = frozenset(
+    "builtins chex collections copy dataclasses equinox functools itertools jax jaxtyping math "
+    "numpy operator types typing typing_extensions warnings".split()
+)
+"""Libraries whose effects are known, or are none."""
+QUIET_METHODS = frozenset(
+    "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot fill flatten "
+    "item max mean min nonzero prod ravel repeat reshape round searchsorted sort squeeze std sum "
+    "swapaxes take tobytes tolist trace transpose var set add multiply mul divide power apply get "
+    "items keys values index count split join format startswith endswith strip lower upper "
+    "replace removeprefix removesuffix encode decode _replace _asdict".split()
+)
+"""Methods of arrays, of `x.at[i]`, of texts and of containers that have no effect."""

@@ -17,13 +17,16 @@ from pscdsl._src.dialects.jax.intended import is_test
 from pscdsl._src.dialects.jax.library import (
     BODIES,
     CLOCKS,
+    FOLLOWED,
     JITTED,
     NUMPY_STATES,
     PER_ELEMENT,
     PYTHON_STATES,
+    QUIET_METHODS,
     RUN,
 )
-from pscdsl._src.dialects.jax.names import Program, Scope, body_of, own_nodes
+from pscdsl._src.dialects.jax.names import Program, Scope, Variable, body_of, own_nodes
+from pscdsl._src.dialects.jax.unknown import Cause, UnknownCall, unknown_call
 from pscdsl._src.frontend.text.source import (
     FunctionStatement,
     parameters,
@@ -76,6 +79,7 @@ class Purity:
         self.program = program
         self.source = program.source
         self.found: dict[tuple[ast.AST, str], Diagnostic] = {}
+        self._unknown: dict[ast.AST, tuple[Program, Cause]] = {}
         self._global_writes: dict[Program, dict[str, ast.AST]] = {}
 
     def check(self) -> None:
@@ -92,6 +96,11 @@ class Purity:
         for scope in self.program.scopes.values():
             for node in own_nodes(scope.node):
                 self._changed_in_place(arrays, scope, node)
+
+    def unknown_calls(self) -> Iterator[UnknownCall]:
+        """Yield the calls in functions that are traced whose effects are not known."""
+        for node, (program, cause) in self._unknown.items():
+            yield unknown_call(program, node, cause, "effects")
 
     # The functions that transformations run.
 
@@ -134,6 +143,8 @@ class Purity:
                     if maker in ("functools.partial", "jax.tree_util.Partial"):
                         part = part.args[0]
                 function = self.program.function(scope, part)
+                if function is None and (cause := self._cause(scope, part)) is not None:
+                    self._unknown.setdefault(part, (self.program, cause))
                 if function is not None and not _yields(function):
                     of_self = isinstance(part, ast.Attribute)
                     if whole is part:
@@ -153,12 +164,37 @@ class Purity:
         for each in self._used(scope, node):
             function = scope.program.function(scope, each)
             if function is None or function in seen or _yields(function):
+                if (cause := self._cause(scope, each)) is not None:
+                    self._unknown.setdefault(each, (scope.program, cause))
                 continue
             seen.add(function)
             of_self = isinstance(each, ast.Attribute)
             if isinstance(function.node, FunctionStatement) and function.title == "__init__":
                 continue
             self._walk(region, function, seen, holds_self and of_self)
+
+    def _cause(self, scope: Scope, node: ast.expr) -> Cause | None:
+        """Return why the effects of a function are not known; None if they are."""
+        meaning = scope.program.meaning(scope, node)
+        if isinstance(meaning, Variable):
+            value = meaning.scope.values.get(meaning.name)
+            if isinstance(value, ast.Call):  # what a transformation made
+                return self._cause(meaning.scope, value.func)
+            return "value"
+        match meaning, node:
+            case str(), _:
+                return None if meaning.partition(".")[0] in FOLLOWED else "library"
+            case Scope(), _:
+                return "generator" if _yields(meaning) else None
+            case None, ast.Attribute(value=owner, attr=attr):
+                own = attr in _MUTATORS and self._is_own(scope, owner)
+                return None if own or attr in QUIET_METHODS else "method"
+            case None, ast.Call(func=func):
+                return self._cause(scope, func)
+            case None, _:
+                return "value"
+            case _:
+                return None
 
     def _used(self, scope: Scope, node: ast.AST) -> Iterator[ast.expr]:
         """Yield the expressions that name functions which are called."""
@@ -326,6 +362,11 @@ class Purity:
             for each in own_nodes(scope.node)
         )
         return None if rebound else given.get(name)
+
+    def _is_own(self, scope: Scope, owner: ast.expr) -> bool:
+        """Return whether a function made the container that a name is bound to."""
+        value = scope.values.get(owner.id) if isinstance(owner, ast.Name) else None
+        return value is not None and self._is_container(scope, value)
 
     def _is_container(self, scope: Scope, node: ast.expr) -> bool:
         if isinstance(node, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):

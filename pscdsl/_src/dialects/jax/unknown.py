@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pscdsl._src.dialects.jax.names import Program
 
 Cause = Literal[
     "library", "value", "method", "class", "decorator", "recursion", "generator", "size"
@@ -34,6 +38,8 @@ class UnknownCall:
     cause: Cause
     called: str
     """What is called, as it is written."""
+    of: Literal["keys", "effects"] = "keys"
+    """What it may do unseen: use a key that it is given, or have an effect while it is traced."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,17 @@ class Inferred:
     """Its name, parameters and result; empty if no typing was found."""
     unknown: str = ""
     """The reason why none was found."""
+
+
+def unknown_call(
+    program: Program, node: ast.AST, cause: Cause, of: Literal["keys", "effects"] = "keys"
+) -> UnknownCall:
+    """Return a call that cannot be followed, by its node in a program."""
+    span = program.source.span(node)
+    called = node.func if isinstance(node, ast.Call) else node
+    text = program.source.text_of(called) if isinstance(called, ast.expr) else ""
+    shown = " ".join(text.split())[:60]
+    return UnknownCall(span.path, span.line, span.column, cause, shown, of)
 
 
 def by_cause(calls: Iterable[UnknownCall]) -> Iterator[tuple[Cause, int]]:
