@@ -242,7 +242,7 @@ def test_functions_that_nothing_differentiates_are_left(tmp_path: Path) -> None:
 
 
 RAMP = (
-    "import os\n\nimport jax\nimport jax.numpy as jnp\nfrom jaxtyping import Array, {1}\n\n{0}\n\n\n"
+    "import os\n\nimport jax\nimport jax.numpy as jnp\nfrom jaxtyping import Array, {1}\n\n{0}\n"
     'def ramp(x: {1}[Array, "3"]) -> {1}[Array, "3"]:\n    return x * jnp.linspace(0, 1, 3)\n'
 )
 
