@@ -64,6 +64,7 @@ class Arrays:
     """The names of some scopes that are certainly arrays."""
 
     traced: Traced | None = None
+    _numbers: set[str] | None = None
     _names: dict[Scope, frozenset[str]] = field(default_factory=dict[Scope, frozenset[str]])
     _assumed: dict[Scope, set[str]] = field(default_factory=dict[Scope, set[str]])
 
@@ -91,6 +92,8 @@ class Arrays:
                 return self.is_array(scope, left)
             case ast.BinOp(left=left, op=op, right=right):
                 kinds = {self.kind(scope, each) for each in (left, right)}
+                if kinds == {"parameter"}:
+                    return isinstance(op, _OF_NUMBERS) and not isinstance(op, ast.Add)
                 of_numbers = isinstance(op, _OF_NUMBERS) and kinds == {"number", "parameter"}
                 return of_numbers or "array" in kinds
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert(), operand=operand):
@@ -118,16 +121,31 @@ class Arrays:
             return "array"
         match node:
             case ast.Name(id=name):
-                traced = self.traced
-                own = traced is not None and scope.owner_of(name) is traced.scope
-                is_number = own and traced is not None and name in traced.numbers
-                return "parameter" if is_number and not _binds(scope, name) else ""
+                own = self.traced is not None and scope.owner_of(name) is self.traced.scope
+                return "parameter" if own and name in self._parameters() else ""
             case ast.Constant(value=int() | float()):
                 return "number"
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
                 return "number"
             case _:
                 return ""
+
+    def _parameters(self) -> set[str]:
+        """Return the traced parameters that are bound to nothing else than arrays."""
+        if self._numbers is None:
+            assert self.traced is not None
+            scope = self.traced.scope
+            self._numbers = set(self.traced.numbers) - scope.rebound
+            bound = {name: _bindings(scope).get(name, []) for name in self._numbers}
+            while wrong := {
+                name
+                for name in self._numbers
+                for value in bound[name]
+                if value is None or self.kind(scope, value) not in ("array", "parameter")
+            }:
+                self._numbers -= wrong
+                self._names.clear()  # which were found under the assumption
+        return self._numbers
 
     def _is_name(self, scope: Scope, name: str) -> bool:
         owner = scope.owner_of(name)
@@ -212,8 +230,3 @@ def _bindings(scope: Scope) -> Mapping[str, list[ast.expr | None]]:
         values = found.setdefault(name, [])
         values += [None] * (times - len(values))  # a function, an import, a pattern
     return found
-
-
-def _binds(scope: Scope, name: str) -> bool:
-    owner = scope.owner_of(name)
-    return owner is None or name in owner.bound or name in owner.rebound
