@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -16,6 +17,7 @@ from pscdsl._src.checker.check import check_definition
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
 from pscdsl._src.dialects.jax.unknown import Annotated
 from pscdsl._src.frontend.annotations import renamed
+from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter.constructors import after_construction
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
@@ -154,7 +156,9 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
     for each in variants:
         found, status = check_definition(each)
         if status == "ok":
-            programs += [each.instance(choice) for choice in each.signature.choices() or ()]
+            for choice in each.signature.choices() or ():
+                with suppress(Excluded):  # it raises before it computes
+                    programs.append(each.instance(choice))
         else:
             errors = [x for x in found if x.severity is Severity.ERROR]
             proven = _confirmed(each, errors)
