@@ -62,8 +62,9 @@ def attribute(run: Run, owner: Value, attr: str) -> Value:
         return found
     cls = _class_of(owner)
     method = None if cls is None else cls.method(attr)
-    if method is not None and not _decorated(method):
-        return run.values.make("bound", method, owner)
+    if cls is not None and method is not None:
+        if not _decorated(method) and not _is_changed_by(cls, method):
+            return run.values.make("bound", method, owner)
     if owner.kind == "tuple" or owner.kind == "dict":
         return run.values.make("method", attr, owner)
     return run.field(owner, attr, run.state)
@@ -87,6 +88,26 @@ def _class_of(value: Value) -> Class | None:
             return called if isinstance(called, Class) else None
         case _:
             return None
+
+
+def _is_changed_by(cls: Class, method: Scope) -> bool:
+    """Return whether an inherited method uses methods that a class replaces by its own."""
+    pending, seen = [method], {method}
+    while pending:
+        each = pending.pop()
+        if each.owner is None or each.owner is cls:
+            continue
+        for node in ast.walk(each.node):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                used = each.owner.method(node.attr)
+                if each.program.method_scope(each, node.value.id) is None or used in seen:
+                    continue
+                if cls.method(node.attr) is not used:
+                    return True
+                if used is not None:
+                    seen.add(used)
+                    pending.append(used)
+    return False
 
 
 def _decorated(function: Scope) -> bool:
