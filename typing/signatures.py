@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, count, product
 from math import prod
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pscdsl.typing.array_types import (
     NONE,
@@ -344,6 +344,22 @@ class UnionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenSpec:
+    """`Array`, `Callable`, `Any` of a JAX program, which leave the type open.
+
+    A parameter is tried with types that we choose, and a result may be anything.
+    """
+
+    text: str
+    kind: Literal["array", "function", "object"]
+    default: tuple[object, ...] = ()
+    """The value that is tried in place of types, if there is one."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class NoneSpec:
     """`None`."""
 
@@ -396,6 +412,7 @@ Spec: TypeAlias = (
     | StaticSpec
     | OptionalSpec
     | UnionSpec
+    | OpenSpec
     | NoneSpec
     | TreeSpec
 )
@@ -434,6 +451,12 @@ def alternatives(spec: Spec) -> Sequence[Spec]:
     if not parts:
         return (spec,)
     return [with_spec_parts(spec, chosen) for chosen in product(*map(alternatives, parts))]
+
+
+def alternative_count(spec: Spec) -> int:
+    """Return the number of specifications without unions that one stands for."""
+    counts = map(alternative_count, spec_parts(spec))
+    return sum(counts) if isinstance(spec, UnionSpec) else prod(counts)
 
 
 def spec_steps(spec: Spec) -> Sequence[str]:
@@ -902,6 +925,8 @@ class Instantiation:
         if isinstance(spec, OptionalSpec):
             is_given = chosen(self.given, where, like is not None and like != NONE)
             return self.type_of(spec.item, where, like) if is_given else NONE
+        if isinstance(spec, UnionSpec | OpenSpec) and like is not None:
+            return like
         if isinstance(spec, TreeSpec) and spec.name in self.trees:
             batch = spec.batch
             tree = self.trees[spec.name]

@@ -283,6 +283,8 @@ def test_json_holds_the_facts() -> None:
             "unseen_effects": 0,
             "of_jax_with_shapes": 0,
             "of_jax_right": 0,
+            "of_jax_right_with_chosen_types": 0,
+            "of_jax_right_but_for_libraries": 0,
             "of_jax_not_followed": 0,
             "captured": [],
         },

@@ -7,10 +7,9 @@ elaborated once more with numbers for its sizes.  What cannot be followed is no 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 from pscdsl._src.checker.check import check_definition
@@ -19,11 +18,13 @@ from pscdsl._src.dialects.jax.unknown import Annotated
 from pscdsl._src.frontend.annotations import renamed
 from pscdsl._src.frontend.definitions import Excluded
 from pscdsl._src.frontend.interpreter.constructors import after_construction
+from pscdsl._src.frontend.interpreter.expressions import closure, evaluate
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.modules.scope import StaticModule
+from pscdsl._src.frontend.jax_annotations import is_abstract
+from pscdsl._src.frontend.modules.scope import StaticModule, decorated
 from pscdsl._src.frontend.text.source import FunctionStatement, Source
-from pscdsl._src.frontend.values import AnyValue, Poisoned
+from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.codes.limits import ChoicesSampled, UnknownValue
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
@@ -35,6 +36,10 @@ PROVEN: Final = frozenset(
     "PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 PSC508".split()
 )
 """Findings that are faults of the program if they occur for numbers in place of sizes."""
+MOST_STEPS: Final = 60_000
+"""The most work for the types of one function that are chosen."""
+_MOST_CONFIRMING: Final = 500_000
+"""The most work to confirm the findings in one function."""
 _SIZES: Final = (3, 5, 7, 11, 13, 17, 19, 23)
 
 
@@ -51,7 +56,13 @@ class JaxFunction:
     programs: tuple[Function, ...] = ()
     """Its programs for the alternatives that are right, with the parameters as written."""
     variants: tuple[JaxDefinition, ...] = ()
-    """A definition for each combination of alternatives, if it is proven."""
+    """The definitions that are proven, one for each combination of alternatives."""
+    tried: str = ""
+    """The types that were chosen for parameters without one."""
+    suspected: tuple[Diagnostic, ...] = ()
+    """Faults that occur for the types that are tried first."""
+    outside: tuple[str, ...] = ()
+    """The functions of other libraries that it calls, which are not followed."""
 
     @property
     def is_right(self) -> bool:
@@ -61,12 +72,12 @@ class JaxFunction:
     def counted(self, source: Source) -> Annotated:
         """Return what is counted of it."""
         place = source.span(self.node)
-        is_wrong = bool(self.found)
-        return Annotated(place.path, place.line, place.column, self.name, is_wrong, self.unknown)
+        own = (self.name, bool(self.found), self.unknown, self.tried, self.outside)
+        return Annotated(place.path, place.line, place.column, *own)
 
 
 def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:
-    """Yield the annotated functions and methods of a file, checked."""
+    """Yield the annotated functions and methods of a file, checked, but those without a body."""
     for node in module.source.tree.body:
         if isinstance(node, FunctionStatement) and is_annotated(node):
             yield checked_function(module, node)
@@ -74,27 +85,23 @@ def annotated_functions(module: StaticModule) -> Iterator[JaxFunction]:
             for each in node.body:
                 if not isinstance(each, ast.FunctionDef) or each.name == "__init__":
                     continue
-                if is_annotated(each, of_class=True):
-                    find = partial(_method, module, node, each)
-                    yield _checked(module, f"{node.name}.{each.name}", each, find, node.name)
+                is_static = any(_named(module, d) == _STATIC for d in each.decorator_list)
+                if is_annotated(each, of_class=not is_static):
+                    yield checked_function(module, each, node, is_static=is_static)
 
 
-def checked_function(module: StaticModule, node: FunctionStatement) -> JaxFunction:
-    """Return an annotated function of a file, checked."""
-    return _checked(module, node.name, node, partial(module.function, node))
+_STATIC: Final = "builtins.staticmethod"
 
 
-def _method(module: StaticModule, cls: ast.ClassDef, node: ast.FunctionDef) -> AnyValue:
-    """Return a method of a class; a Failure if the class is none that is followed."""
-    value = module.own(cls.name)
-    if not isinstance(value, RecordClass):
-        raise Failure(UnknownValue(name=cls.name, span=module.source.span(cls)))
-    member = value.members.get(node.name)
-    return None if member is None or member.kind != "method" else member.value
+def _named(module: StaticModule, decorator: ast.expr) -> str:
+    """Return the qualified name of a decorator; empty if it has none."""
+    return str(getattr(evaluate(module.frame(), decorator), "name", ""))
 
 
 def is_annotated(node: FunctionStatement, *, of_class: bool = False) -> bool:
     """Return whether all parameters have annotations, one of them with a shape."""
+    if is_abstract(node):
+        return False
     spec = node.args
     given = [*spec.posonlyargs, *spec.args][of_class:] + spec.kwonlyargs
     if spec.vararg or spec.kwarg or not all(each.annotation for each in given):
@@ -113,31 +120,47 @@ def _has_shape(annotation: ast.expr) -> bool:
     )
 
 
-def _checked(
+def checked_function(
     module: StaticModule,
-    name: str,
     node: FunctionStatement,
-    found_value: Callable[[], AnyValue],
-    owner: str = "",
+    cls: ast.ClassDef | None = None,
+    *,
+    is_static: bool = False,
 ) -> JaxFunction:
+    """Check a function as it is written, whatever decorators make of it.
+
+    Those that are not known may call it with other arguments: nothing is wrong then.
+    """
+    name = node.name if cls is None else f"{cls.name}.{node.name}"
+    owner = "" if cls is None or is_static else cls.name
+    frame = module.frame()
+    value = closure(frame, node, node.name)
+    may_be_wrong = all(
+        _named(module, each) == _STATIC or _keeps(module, each, value)
+        for each in node.decorator_list
+    )
     try:
-        value = found_value()
+        of_class = module.own(owner) if owner else None
     except Failure as failure:
         return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
-    if not isinstance(value, Closure):
-        return JaxFunction(name, node, unknown="its decorators are not known")
+    if owner and not isinstance(of_class, RecordClass):
+        return JaxFunction(name, node, unknown=_cause(UnknownValue(name=owner)))
     verdict = _verdict(name, node, JaxDefinition(value, owner=owner))
-    cls = module.own(owner) if owner else None
-    if not isinstance(cls, RecordClass) or "__init__" not in cls.members or verdict.is_right:
+    if not may_be_wrong and verdict.found:
+        verdict = replace(verdict, found=(), unknown=_cause(verdict.found[0]))
+    has_constructor = isinstance(of_class, RecordClass) and "__init__" in of_class.members
+    if not isinstance(of_class, RecordClass) or not has_constructor or verdict.is_right:
         return verdict
     try:  # what its fields are is up to the constructor
-        made = _verdict(name, node, JaxDefinition(after_construction(cls, value)))
+        made = _verdict(name, node, JaxDefinition(after_construction(of_class, value)))
     except Failure as failure:
         made = JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
     made = replace(made, programs=())  # of other parameters
     if made.is_right:
         return made
-    places = {(each.code, replace(each.span, call_site=None)) for each in made.found}
+    places = {
+        (each.code, replace(each.span, call_site=None)) for each in (*made.found, *made.suspected)
+    }
     found = tuple(each for each in verdict.found if (each.code, each.span) in places)
     unknown = made.unknown or _cause((*made.found, *verdict.found)[0])
     return replace(verdict, found=found, unknown="" if found else unknown)
@@ -151,24 +174,53 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
         return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
     except Poisoned:
         return JaxFunction(name, node, unknown="its annotations are not known")
-    reasons: list[Diagnostic] = []
+    unknown = ""
+    chosen: dict[str, None] = {}
+    outside: dict[str, None] = {}
+    suspected: tuple[Diagnostic, ...] = ()
     programs: list[Function] = []
-    for each in variants:
-        found, status = check_definition(each)
-        if status == "ok":
-            for choice in each.signature.choices() or ():
-                with suppress(Excluded):  # it raises before it computes
-                    programs.append(each.instance(choice))
-        else:
+    right: list[JaxDefinition] = []
+    for variant in variants:
+        reason, steps = "", 0
+        for each in variant.typings():
+            if steps > MOST_STEPS:
+                unknown = unknown or reason
+                break
+            found, status = check_definition(each)
+            steps += each.elaborations.steps
+            sampled = [x for x in found if isinstance(x, ChoicesSampled)]
+            if status == "ok" and not sampled:
+                chosen[each.tried_with] = None
+                programs += [] if each.tried_with else _programs(each)
+                right.append(each)
+                outside.update(each.outside)
+                break
             errors = [x for x in found if x.severity is Severity.ERROR]
-            proven = _confirmed(each, errors)
+            proven = [] if each.tried_with else _confirmed(each, errors)
             if proven:
                 return JaxFunction(name, node, tuple(proven))
-            reasons.extend(errors or found)
-        reasons.extend(x for x in found if isinstance(x, ChoicesSampled))
-    if reasons:
-        return JaxFunction(name, node, unknown=_cause(reasons[0]), programs=tuple(programs))
-    return JaxFunction(name, node, programs=tuple(programs), variants=tuple(variants))
+            suspected = suspected or tuple(errors)
+            reason = reason or _cause((errors or found)[0])
+        else:
+            unknown = unknown or reason
+    tried = "; ".join(filter(None, chosen))
+    own = (tuple(programs), () if unknown else tuple(right), tried, suspected, tuple(outside))
+    return JaxFunction(name, node, (), unknown, *own)
+
+
+def _programs(definition: JaxDefinition) -> list[Function]:
+    """Return the programs of a definition that is right, for the choices that it admits."""
+    found: list[Function] = []
+    for choice in definition.tried().choices() or ():
+        with suppress(Excluded):
+            found.append(definition.instance(choice))
+    return found
+
+
+def _keeps(module: StaticModule, decorator: ast.expr, value: Closure) -> bool:
+    """Return whether a decorator is known to return a function as it is."""
+    made = decorated(module.frame(), decorator, value)
+    return isinstance(made, Closure) and made.node is value.node
 
 
 def _cause(finding: Diagnostic) -> str:
@@ -188,6 +240,8 @@ def _confirmed(definition: JaxDefinition, errors: list[Diagnostic]) -> list[Diag
         return []  # their arrays are examples
     names = signature.size_names()
     pairs = _loose_pairs(signature)
+    if definition.elaborations.steps * len(pairs) > _MOST_CONFIRMING:
+        return []
     for first in range(2):
         sizes = {name: _SIZES[(at + first) % len(_SIZES)] for at, name in enumerate(names)}
         tried = [sizes, *({**sizes, own: sizes[other]} for own, other in pairs)]

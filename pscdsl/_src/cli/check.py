@@ -375,6 +375,12 @@ def _types(result: CheckResult) -> str:
         if each.typing:
             place = f"{printable_path(each.path)}:{each.line}:{each.column}"
             rows.append(printable(f"{place}: {each.typing}") + "\n")
+    for function in result.annotated:
+        if function.is_proven and (function.tried or function.outside):
+            place = f"{printable_path(function.path)}:{function.line}:{function.column}"
+            chosen = f" with {function.tried}" if function.tried else ""
+            outside = f" but for calls of {', '.join(function.outside)}" if function.outside else ""
+            rows.append(printable(f"{place}: {function.name} is right{chosen}{outside}") + "\n")
     return "".join(rows)
 
 

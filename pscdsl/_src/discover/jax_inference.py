@@ -37,9 +37,10 @@ from pscdsl._src.frontend.interpreter.frames import Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.jax_annotations import in_dialect
 from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
-from pscdsl._src.frontend.purity import parts
+from pscdsl._src.frontend.purity import external_call, parts
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
@@ -78,7 +79,9 @@ class _Typed(JaxDefinition):
         self.trials = trials
         self._own = own
         self._given_facts = tuple(facts)
-        parameters = (replace(x, spec=self._in_dialect(x.spec)) for x in signature.parameters)
+        parameters = (
+            replace(x, spec=in_dialect(x.spec, self.promotion)) for x in signature.parameters
+        )
         self._signature = replace(signature, parameters=tuple(parameters))
 
     def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
@@ -89,6 +92,8 @@ class _Typed(JaxDefinition):
             return _fields(session, self.trials.own.makes, own)
         own |= _open(spec)
         result = super()._run(session, own)
+        if self.outside:  # what other libraries return is no proof here
+            raise Failure(external_call(next(iter(self.outside))))
         returned = [*_functions_in(result)]
         if not returned:
             return result

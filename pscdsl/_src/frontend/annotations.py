@@ -7,27 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain, count
-from typing import Final
 
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame
-from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.interpreter.records import Field, RecordClass
 from pscdsl._src.frontend.known_numbers import SAMPLES
 from pscdsl._src.frontend.text.source import items, subscripted
-from pscdsl._src.frontend.trees import unflatten
 from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
     Alias,
     AnyValue,
     Atomic,
     EnumMember,
-    External,
     Marker,
     Poison,
     Poisoned,
     StaticFunction,
     describe,
     shortened,
+    with_hash,
 )
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.language.meanings import MEANINGS
@@ -38,22 +36,20 @@ from pscdsl.typing.array_types import (
     SequenceType,
     TupleType,
     container_kind_named,
-    leaves,
 )
 from pscdsl.typing.codes.language import BadAnnotation, UnknownName
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.diagnostics import Failure, Span
 from pscdsl.typing.dims import Dim, names
-from pscdsl.typing.dtypes import CLASSES, KEY, DType, dtype, is_dtype_name
+from pscdsl.typing.dtypes import CLASSES, DType, dtype, is_dtype_name
 from pscdsl.typing.placements import ShapeSyntaxError
 from pscdsl.typing.signatures import (
     ArraySpec,
-    Choice,
     DictSpec,
     DTypeClass,
-    Instantiation,
     MapSpec,
     NoneSpec,
+    OpenSpec,
     OptionalSpec,
     RecordSpec,
     Renaming,
@@ -64,7 +60,6 @@ from pscdsl.typing.signatures import (
     TupleSpec,
     UnionSpec,
     Variadic,
-    alternatives,
     applied,
     declared_dims,
     extent,
@@ -93,6 +88,8 @@ class TypeVariable(Atomic):
     bounded: bool = False
     problem: str = ""
     """The reason why it can be bound to no tree of arrays; empty if it can."""
+    bound: AnyValue = None
+    """Its bound, if that is no tree of arrays."""
 
     def description(self) -> str:
         """Return its name for messages."""
@@ -115,7 +112,7 @@ def bounded_by(name: str, head: AnyValue, inside: AnyValue) -> TypeVariable:
     if head is None:
         return TypeVariable(name)
     if not (isinstance(head, Marker) and head == TREE):
-        return TypeVariable(name, problem="its bound is not `psc.Tree`")
+        return TypeVariable(name, problem="its bound is not `psc.Tree`", bound=head)
     if inside is None or isinstance(inside, DType | DTypeClass):
         return TypeVariable(name, inside, bounded=True)
     return TypeVariable(name, problem="its bound is `psc.Tree[…]` of something that is no dtype")
@@ -186,8 +183,11 @@ def spec_of(frame: Frame, node: ast.expr) -> Spec:
 
 
 def _spec(frame: Frame, node: ast.expr) -> Spec:
-    if frame.scope.is_jax and (found := _jax_spec(frame, node)) is not None:
-        return found
+    if frame.scope.is_jax:
+        from pscdsl._src.frontend.jax_annotations import jax_spec  # it needs this module
+
+        if (found := jax_spec(frame, node, _spec)) is not None:
+            return found
     match node:
         case ast.Constant(value=None):
             return NoneSpec()
@@ -286,7 +286,7 @@ def _subscript(frame: Frame, node: ast.Subscript) -> Spec:
             reason = f"`{head.title}` is a TypedDict, whose sizes have the names that it gives them"
             raise _bad(node, frame, reason, f"write `{head.title}`, or derive from `psc.Record`")
         case RecordClass():
-            return record_spec(head, tuple(_text(frame, node.slice).split()))
+            return record_spec(head, tuple(shape_text(frame, node.slice).split()))
         case _:
             pass
     name = head.name if isinstance(head, Marker) else ""
@@ -357,6 +357,11 @@ def _jaxtyping_array(
     spec = _array(frame, shape, element, frame.span(node))
     if not isinstance(array, ast.Subscript) and not isinstance(evaluate(frame, array), Alias):
         return spec
+    if frame.scope.is_jax:
+        from pscdsl._src.frontend.jax_annotations import is_open_array  # it needs this module
+
+        if is_open_array(frame, array, _spec):
+            return spec
     inner = _spec(frame, array)
     if not isinstance(inner, ArraySpec) or inner.dtype != element:
         raise _bad(node, frame, f"{inner} is not an array of {element.name}", "name one dtype")
@@ -374,7 +379,7 @@ def _one_group(frame: Frame, spec: ArraySpec, node: ast.expr) -> ArraySpec:
 def _part(frame: Frame, node: ast.expr) -> Spec:
     """Return the specification of an item of a tuple, vector, map or union; numbers are arrays."""
     spec = _spec(frame, node)
-    if isinstance(spec, StaticSpec):
+    if isinstance(spec, StaticSpec) and not frame.scope.is_jax:
         reason = "a static value is a parameter, or a field of a record"
         raise _bad(node, frame, reason, "give it a parameter, or a record with a field, of its own")
     return spec
@@ -444,7 +449,7 @@ def _either(frame: Frame, items: list[ast.expr]) -> StaticForm:
 
 
 def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span) -> ArraySpec:
-    text = _text(frame, node, element.name)
+    text = shape_text(frame, node, element.name)
     if frame.scope.is_jax:
         text = text.replace("#", "").replace("?", "")
     try:
@@ -466,49 +471,8 @@ def _array(frame: Frame, node: ast.expr, element: DType | DTypeClass, span: Span
         ) from None
 
 
-# What annotations of JAX programs have besides.
-
-
-_CALLABLES: Final = frozenset({"typing.Callable", "collections.abc.Callable"})
-_TREES: Final = frozenset({"jaxtyping.PyTree"})
-_KEYS: Final = frozenset({"jaxtyping.PRNGKeyArray"})
-
-
-def _jax_spec(frame: Frame, node: ast.expr) -> Spec | None:
-    """Return the specification of an annotation that only JAX programs have; None of others."""
-    if not isinstance(node, ast.Subscript | ast.Name | ast.Attribute):
-        return None
-    name = getattr(evaluate(frame, subscripted(node)), "name", "")
-    match node:
-        case ast.Subscript() if name in _CALLABLES and len(items(node)) == 2:
-            return _function_spec(frame, node, items(node)[1])
-        case ast.Subscript() if name in _TREES:
-            structure = items(node)[1:]
-            text = _text(frame, structure[0]).strip() if structure else ""
-            return TreeSpec(text if text.isidentifier() else "", shown="PyTree", bounded=True)
-        case ast.Name() | ast.Attribute() if name in _TREES:
-            return TreeSpec("", shown="PyTree", bounded=True, span=frame.span(node))
-        case ast.Name() | ast.Attribute() if name in _KEYS:
-            return ArraySpec(KEY, (), frame.span(node))
-        case ast.Name() if name == "builtins.bool":
-            return StaticSpec("bool", (False, True), Instance(bool))
-        case _:
-            return None
-
-
-def _function_spec(frame: Frame, node: ast.Subscript, result: ast.expr) -> StaticSpec:
-    """Return the specification of a function whose results are unknown arrays of a type."""
-    spec = as_result(_part(frame, result))
-    text = frame.source.text_of(node)
-
-    def unknown(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
-        tree = Instantiation(Choice()).type_of(alternatives(spec)[0], "")
-        return unflatten(tree, (here.program.unknown(leaf) for leaf in leaves(tree)))
-
-    return StaticSpec(text, (StaticFunction(text, unknown),))
-
-
-def _text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
+def shape_text(frame: Frame, node: ast.expr, element: str = "f32") -> str:
+    """Return the shape that an annotation gives as a string, or by a name of one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     words = _words(node)
@@ -614,13 +578,21 @@ def _record_spec(
                 if isinstance(failure, Failure):
                     raise
                 raise Failure(*field.frame.session.findings) from None
-            spec = StaticSpec("Any", (External(f"{cls.title}.{field.name}", library=True),))
+            spec = OpenSpec(f"{cls.title}.{field.name}", "object", _known_default(field))
         spec = meaning(spec, meant) if meant else spec
         fields.append((field.name, renamed(spec, renaming) if renaming else spec))
         size += extent(fields[-1][1])
         if size > MAX_PARTS:
             raise Failure(TooLarge(what=f"a type of more than {MAX_PARTS} parts"))
     return RecordSpec(cls.name, tuple(fields), " ".join(arguments), types)
+
+
+def _known_default(field: Field) -> tuple[object, ...]:
+    """Return the default of a field, if it is known."""
+    try:
+        return () if field.default is None else (with_hash(field.default()),)
+    except (Failure, Poisoned):
+        return ()
 
 
 def _wrong_sizes(cls: RecordClass, arguments: tuple[str, ...]) -> BadAnnotation:
@@ -660,7 +632,11 @@ def static_fields(cls: RecordClass) -> frozenset[str]:
         fields = record_spec(cls, ()).fields
     except (Failure, Poisoned):  # the annotation with the record reports it
         return frozenset()
-    return frozenset(name for name, spec in fields if isinstance(spec, StaticSpec))
+    return frozenset(
+        name
+        for name, spec in fields
+        if isinstance(spec, StaticSpec) or (isinstance(spec, OpenSpec) and spec.kind != "array")
+    )
 
 
 def renamed(spec: Spec, env: Renaming) -> Spec:

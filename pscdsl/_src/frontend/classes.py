@@ -696,6 +696,10 @@ def _precord_field(frame: Frame, name: str, call: ast.Call) -> Field:
 def _method(frame: Frame, text: ClassText, name: str) -> Member:
     kind, node = text.methods[name]
     made: AnyValue = closure(frame, node, name)
+    if kind == "unread" and frame.scope.is_jax:
+        for decorator in reversed(node.decorator_list):
+            made = decorated(_quiet(frame), decorator, made)
+        return Member("unread" if isinstance(made, External) else "method", made)
     if name not in text.kernels:
         return Member(kind, made)
     made = decorated(frame, node.decorator_list[-1], made)

@@ -312,6 +312,10 @@ class Definition(Applicable):
                 if own is not None:
                     parameters.append(Parameter(parameter.arg, own, span=source.span(parameter)))
                     continue
+                if (tried := self._unannotated(parameter)) is not None:
+                    given = (parameter in spec.kwonlyargs, parameter.arg in self.closure.defaults)
+                    parameters.append(Parameter(parameter.arg, tried, *given))
+                    continue
                 span = source.span(parameter)
                 owner = self._owner_without_fields(frame) if parameter in positional[:1] else ""
                 problems.append(
@@ -338,20 +342,13 @@ class Definition(Applicable):
         returns = None if isinstance(node, ast.Lambda) else node.returns
         if returns is not None:
             try:
-                result = as_result(spec_of(frame, returns))
+                result = self._result_spec(frame, returns, parameters)
             except Failure as failure:
                 problems.extend(failure.diagnostics)
             except Poisoned:
                 pass
-        for _, default in with_defaults(spec):
-            evaluate(frame, default)  # for its findings
-        problems.extend(frame.session.findings)
-        if problems:
-            raise Failure(*problems)
         signature = Signature(self.name, tuple(parameters), result)
-        problems.extend(default_problems(self.closure, signature))
-        if problems:
-            raise Failure(*problems)
+        self._require_defaults(frame, signature, problems)
         try:
             signature = functional(signature, self.writes)
         except Failure as failure:
@@ -370,6 +367,30 @@ class Definition(Applicable):
         """Return the specification of a parameter's annotation."""
         assert parameter.annotation is not None
         return spec_of(frame, parameter.annotation)
+
+    def _unannotated(self, parameter: ast.arg) -> Spec | None:
+        """Return the specification of a parameter without an annotation; None if it needs one."""
+        del parameter
+        return None
+
+    def _result_spec(
+        self, frame: Frame, returns: ast.expr, parameters: Sequence[Parameter]
+    ) -> Spec:
+        """Return the specification of the result's annotation."""
+        del parameters
+        return as_result(spec_of(frame, returns))
+
+    def _require_defaults(
+        self, frame: Frame, signature: Signature, problems: list[Diagnostic]
+    ) -> None:
+        """Raise a Failure for problems with the annotations, or otherwise with the defaults."""
+        for _, default in with_defaults(self.closure.node.args):
+            evaluate(frame, default)  # for its findings
+        problems.extend(frame.session.findings)
+        if problems:
+            raise Failure(*problems)
+        if problems := [*default_problems(self.closure, signature)]:
+            raise Failure(*problems)
 
     def of_class(self, cls: RecordClass) -> Definition:
         """Return the method for a class that may derive from its own.
@@ -412,7 +433,8 @@ class Definition(Applicable):
     def _own_class(self, frame: Frame) -> Spec | None:
         """Return the type of a method's first parameter: its class with the sizes it names."""
         cls = self._class(frame)
-        if cls is None or cls.kind == "namespace" or cls.variables:
+        is_generic = cls is not None and cls.variables and not frame.scope.is_jax
+        if cls is None or cls.kind == "namespace" or is_generic:
             return None
         return record_spec(cls, cls.dims)
 

@@ -7,6 +7,7 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from types import EllipsisType, NoneType
@@ -265,9 +266,12 @@ class External(Applicable):
     def apply(
         self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]
     ) -> AnyValue:
-        """Refuse the call, also where another function makes it."""
-        from pscdsl._src.frontend.purity import external_use  # which is about these values
+        """Refuse the call, also where another function makes it; in JAX programs, see there."""
+        from pscdsl._src.frontend.jax_annotations import of_library  # these are about values
+        from pscdsl._src.frontend.purity import external_use
 
+        if (found := of_library(here, self, (*args, *kwargs.values()))) is not None:
+            return found[0]
         raise Failure(external_use(self))
 
     def description(self) -> str:
@@ -293,8 +297,30 @@ _KNOWN = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Held(Atomic):
+    """A default that has no hash, as a static argument: a list, a dict, a slice."""
+
+    value: AnyValue
+
+    def description(self) -> str:
+        """Return its name for messages."""
+        return describe(self.value)
+
+
+def with_hash(value: AnyValue) -> object:
+    """Return a value as a static argument."""
+    try:
+        hash(value)
+    except TypeError:
+        return Held(value)
+    return value
+
+
 def from_static(value: object) -> AnyValue:
     """Return the value in a kernel of a static argument."""
+    if isinstance(value, Held):
+        return copy(value.value)
     if is_tuple(value) or is_frozenset(value):
         parts = [from_static(each) for each in value]
         if all(map(operator.is_, parts, value)):

@@ -158,6 +158,8 @@ class Program:
         """The outermost block."""
         self.unknowns: list[Value] = []
         """Arrays that are known by their types alone: results of functions without a body."""
+        self.outside: list[str] = []
+        """The functions of other libraries that a JAX program calls."""
 
     def unknown(self, type: ArrayType) -> Value:  # noqa: A002
         """Return an array of which only the type is known, as a further parameter."""

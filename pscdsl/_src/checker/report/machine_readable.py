@@ -72,6 +72,12 @@ def render_json(
             "unseen_effects": len(unknown) - len(of_keys),
             "of_jax_with_shapes": len(annotated),
             "of_jax_right": sum(each.is_proven for each in annotated),
+            "of_jax_right_with_chosen_types": sum(
+                each.is_proven and bool(each.tried) for each in annotated
+            ),
+            "of_jax_right_but_for_libraries": sum(
+                each.is_proven and bool(each.outside) for each in annotated
+            ),
             "of_jax_not_followed": sum(bool(each.unknown) for each in annotated),
             "captured": list(captured),
         },

@@ -155,8 +155,15 @@ def _shapes(annotated: Sequence[Annotated]) -> str:
     proven = sum(each.is_proven for each in annotated)
     wrong = sum(each.is_wrong for each in annotated)
     unknown = len(annotated) - proven - wrong
+    chosen = sum(each.is_proven and bool(each.tried) for each in annotated)
+    outside = sum(each.is_proven and bool(each.outside) for each in annotated)
+    asides = [
+        f"{chosen} with types that we chose" if chosen else "",
+        f"{outside} but for calls of other libraries" if outside else "",
+    ]
+    aside = f" ({', '.join(filter(None, asides))}: `--show-types`)" if chosen or outside else ""
     parts = [
-        f"{proven} right for every size" if proven else "",
+        f"{proven} right for every size{aside}" if proven else "",
         f"{wrong} wrong" if wrong else "",
         f"{unknown} not followed (`--show-unknown`)" if unknown else "",
     ]

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Final
 
+from pscdsl._src.dialects.jax.open_types import shown, typings
 from pscdsl._src.frontend.annotations import replaced
 from pscdsl._src.frontend.definitions import Definition
-from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.jax_annotations import in_dialect
 from pscdsl._src.frontend.modules.jax_programs import enables_x64
+from pscdsl._src.frontend.values import AnyValue, External, Place, with_hash
 from pscdsl._src.ir.jax_promotion import JaxPromotion
-from pscdsl.typing.codes.language_evaluation import TooLarge
-from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, I64, U8, U32, DType
+from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.dims import Dim
+from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import (
+    Anonymous,
     ArraySpec,
-    DTypeClass,
+    DimSpec,
+    OpenSpec,
+    Parameter,
     Signature,
     Spec,
     StaticSpec,
-    UnionSpec,
+    TreeSpec,
+    TupleSpec,
+    alternative_count,
     alternatives,
-    walk_paths,
+    arrays_of,
+    trees_of,
 )
 
 MOST_ALTERNATIVES: Final = 16
-"""A function with more combinations of alternatives is not followed."""
-_USUAL: Final = frozenset({BOOL, U8, U32, I32, I64, F32, F64, C64})
-"""The dtypes that are tried for a class; few functions are meant for narrower floats."""
+"""Of a function with more combinations of alternatives, some are tried."""
 
 
 class JaxDefinition(Definition):
@@ -44,43 +53,50 @@ class JaxDefinition(Definition):
         self.method_of = owner
         self.jax = self.promotion = JaxPromotion(enables_x64(closure.source))
         self._declared = declared
+        self.tried_with = ""
+        """The types that were chosen for parameters without one; empty if all have one."""
+        self.outside: dict[str, None] = {}
+        """The functions of other libraries that are called, whose results are unknown."""
 
     def variants(self) -> list[JaxDefinition]:
-        """Return a definition for each combination of alternatives; a Failure if they are many."""
+        """Return a definition for each combination of alternatives.
+
+        If they are many, the alternatives are left open.
+        """
         signature = self._read_signature()
-        columns = [alternatives(each.spec) for each in signature.parameters]
-        total = prod(map(len, columns))
-        if total > MOST_ALTERNATIVES:
-            raise Failure(TooLarge(what=f"a function with {total} combinations of alternatives"))
-        result = signature.result
-        if result is not None and any(isinstance(x, UnionSpec) for _, x in walk_paths(result, "")):
-            result = None  # any of them may be returned
-        return [
-            JaxDefinition(
-                self.closure,
-                replace(
-                    signature,
-                    parameters=tuple(
-                        replace(each, spec=spec)
-                        for each, spec in zip(signature.parameters, chosen, strict=True)
-                    ),
-                    result=result,
-                ),
-                self.method_of,
-            )
-            for chosen in product(*columns)
-        ]
+        specs = [each.spec for each in signature.parameters]
+        if prod(map(alternative_count, specs)) > MOST_ALTERNATIVES:
+            return [self]
+        return [self._with_specs(signature, each) for each in product(*map(alternatives, specs))]
+
+    def typings(self) -> Iterator[JaxDefinition]:
+        """Yield definitions with types for parameters without one; itself if all have one."""
+        declared = self._read_signature()
+        for each in typings(declared):
+            made = JaxDefinition(self.closure, each, self.method_of)
+            made.tried_with = shown(declared, each)
+            yield made
+
+    def _with_specs(self, signature: Signature, specs: Sequence[Spec]) -> JaxDefinition:
+        pairs = zip(signature.parameters, specs, strict=True)
+        parameters = tuple([replace(each, spec=spec) for each, spec in pairs])
+        made = replace(signature, parameters=parameters)
+        return JaxDefinition(self.closure, made, self.method_of)
 
     def _read_signature(self) -> Signature:
         if self._declared is not None:
             return self._declared
         signature = super()._read_signature()
+        result = signature.result
         return replace(
             signature,
             parameters=tuple(
-                replace(each, spec=self._in_dialect(each.spec)) for each in signature.parameters
+                [
+                    replace(each, spec=in_dialect(each.spec, self.promotion))
+                    for each in signature.parameters
+                ]
             ),
-            result=None if signature.result is None else self._in_dialect(signature.result),
+            result=None if result is None else in_dialect(result, self.promotion),
         )
 
     def _spec_of(self, frame: Frame, parameter: ast.arg) -> Spec:
@@ -98,20 +114,82 @@ class JaxDefinition(Definition):
             is_integer = isinstance(spec, ArraySpec) and spec.python == "int"
             if not is_integer or parameter.arg not in defaults:
                 return spec
-        return StaticSpec("Any", (defaults[parameter.arg],))
+        return StaticSpec("Any", (with_hash(defaults[parameter.arg]),))
 
-    def _in_dialect(self, spec: Spec) -> Spec:
-        """Return a specification with the dtypes that arrays of JAX usually have."""
+    def _unannotated(self, parameter: ast.arg) -> Spec | None:
+        """Return a type that is left open: a method's own parameters all have annotations.
 
-        def of_array(part: Spec) -> Spec:
-            if not isinstance(part, ArraySpec) or part.python:
+        Others are those of a constructor, whose default is tried if it has one.
+        """
+        default = self.closure.defaults
+        known = (with_hash(default[parameter.arg]),) if parameter.arg in default else ()
+        return None if self.method_of else OpenSpec(parameter.arg, "array", known)
+
+    def _result_spec(
+        self, frame: Frame, returns: ast.expr, parameters: Sequence[Parameter]
+    ) -> Spec:
+        """Return the specification of the result.
+
+        A tree that no parameter has is left open, and so is a size that only one axis names.
+        """
+        given = {tree.name for each in parameters for tree in trees_of(each.spec)}
+        spec = super()._result_spec(frame, returns, parameters)
+        own = Counter(dim for part in arrays_of(spec) for dim in part.dims)
+        used = {each.name for each in parameters}
+        used.update(Signature("", tuple(parameters), None).size_names())
+
+        def known(part: Spec) -> Spec:
+            if isinstance(part, TreeSpec) and part.name not in given:
+                return OpenSpec(str(part), "object")
+            if not isinstance(part, ArraySpec):
                 return part
-            if isinstance(part.dtype, DType):
-                return replace(part, dtype=self.promotion.canonical(part.dtype))
-            usual = [each for each in part.dtype.members if each in _USUAL]
-            members = tuple(dict.fromkeys(map(self.promotion.canonical, usual)))
-            if len(members) == 1:
-                return replace(part, dtype=members[0])
-            return replace(part, dtype=DTypeClass(part.dtype.name, members))
+            return part.with_dims([Anonymous() if is_open(dim) else dim for dim in part.dims])
 
-        return replaced(spec, of_array)
+        def is_open(dim: DimSpec) -> bool:
+            return (
+                isinstance(dim, Dim)
+                and own[dim] == 1
+                and str(dim).isidentifier()
+                and str(dim) not in used
+            )
+
+        return replaced(spec, known)
+
+    def _require_defaults(
+        self, frame: Frame, signature: Signature, problems: list[Diagnostic]
+    ) -> None:
+        """Raise a Failure for problems with the annotations: of a default, nothing is checked."""
+        del signature
+        problems.extend(frame.session.findings)
+        if problems:
+            raise Failure(*problems)
+
+    def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
+        """Return the result of the body without the parts that may be anything."""
+        result = super()._run(session, arguments)
+        assert session.program is not None
+        self.outside.update(dict.fromkeys(session.program.outside))
+        spec = self.signature.result
+        return _without_unknown(result) if spec is None else _without_open(spec, result)
+
+
+def _without_open(spec: Spec, value: AnyValue) -> AnyValue:
+    """Return a result with None in place of the parts that may be anything."""
+    match spec:
+        case OpenSpec(kind="function" | "object"):
+            return None
+        case TupleSpec(items=items) if is_tuple(value) and len(value) == len(items):
+            return tuple(map(_without_open, items, value))
+        case _:
+            return value
+
+
+def _without_unknown(value: AnyValue) -> AnyValue:
+    """Return a result, of which nothing is declared, with None in place of what is unknown."""
+    if isinstance(value, External):
+        return None
+    return (
+        tuple(map(_without_unknown, value))
+        if value.__class__ is tuple and is_tuple(value)
+        else value
+    )

@@ -53,6 +53,10 @@ class Annotated:
     is_wrong: bool = False
     unknown: str = ""
     """The reason why its shapes cannot be followed; empty if they can."""
+    tried: str = ""
+    """The types that were chosen for parameters without one; empty if all have one."""
+    outside: tuple[str, ...] = ()
+    """The functions of other libraries that it calls, which are not followed."""
 
     @property
     def is_proven(self) -> bool:

@@ -166,7 +166,9 @@ def call(
             raise Failure(StaleView(by=describe(value), items=True))
     if isinstance(function, External):
         if function.name not in STORING or not values or not isinstance(values[0], Located):
-            raise Failure(purity.external_use(function))
+            if is_poisoned(values) or is_poisoned(named):
+                raise Failure(purity.external_use(function))
+            return function.apply(frame.here(node), load(values), load(named))
     if isinstance(function, Poison) or is_poisoned(values) or is_poisoned(named):
         return POISON
     if isinstance(function, Meaning) and function.name.startswith("scipy."):

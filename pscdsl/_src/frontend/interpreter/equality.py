@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from types import NoneType
 from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from pscdsl._src.frontend.interpreter import python_numbers
 from pscdsl._src.frontend.interpreter.frames import NoProgram
 from pscdsl._src.frontend.interpreter.functions import Closure
+from pscdsl._src.frontend.interpreter.iteration import Long
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.traces import Trace
 from pscdsl._src.frontend.purity import Sets, by_python, external_value, is_closed
@@ -25,7 +27,6 @@ from pscdsl._src.frontend.size_numbers import Number
 from pscdsl._src.frontend.values import (
     PYTHON_DTYPES,
     AnyValue,
-    Array,
     EnumMember,
     External,
     KnownModule,
@@ -334,7 +335,7 @@ PYTHON: dict[str, type] = {
     for each in (
         bool, int, float, complex, str, tuple, list, dict, set, frozenset, range, slice,
     )
-}  # fmt: skip
+} | {"types.NoneType": NoneType}  # fmt: skip
 NUMBERS = {f"builtins.{each.__name__}" for each in (bool, int, float, complex)}
 OURS = {
     "record": {"pscdsl.Record"},
@@ -342,6 +343,8 @@ OURS = {
     "precord": {"pyrsistent.PRecord", "pyrsistent.PMap"},
 }
 """The additional classes of instances, by kind of record class."""
+_WITHOUT_ARRAYS = ("flax.", "optax.", "haiku.")
+"""The prefixes of libraries for JAX of whose classes no array and no number is an instance."""
 OPEN = ("typing.", "collections.", "numbers.", "abc.")
 """The modules of classes whose instances are decided by their abilities."""
 
@@ -351,7 +354,8 @@ def isinstance_(here: Builder, value: AnyValue, classes: AnyValue, /) -> bool:
     value = meant(value)
     in_jax = not isinstance(here, NoProgram) and here.program.jax is not None
     for cls in _flat(classes):
-        found = _is_in_jax(value, cls) if in_jax and is_traced(value) else _is(value, cls)
+        is_array = in_jax and (is_traced(value) or python_numbers.is_number(value))
+        found = _is_in_jax(value, cls) if is_array else _is(value, cls)
         if found is None:  # perhaps no class at all, which Python finds before it tries the next
             what = f"whether {describe(value)} is an instance of {describe(cls)}"
             raise Failure(NotStatic(what=what))
@@ -368,14 +372,18 @@ def _flat(classes: AnyValue) -> Iterator[AnyValue]:
         yield classes
 
 
-def _is_in_jax(value: Array, cls: AnyValue) -> bool | None:
+def _is_in_jax(value: AnyValue, cls: AnyValue) -> bool | None:
     """Return whether an array or number of a JAX program is an instance of a class."""
+    if isinstance(cls, Marker | External) and cls.name == "jax.typing.ArrayLike":
+        return True
+    if isinstance(cls, External) and cls.library and cls.name.startswith(_WITHOUT_ARRAYS):
+        return False
+    if isinstance(cls, RecordClass):
+        return None if cls.kind == "namespace" else False
     if not isinstance(value, Value):  # an array of JAX, or a number of Python's or NumPy's
         return _is(value, cls)
     if isinstance(cls, Marker) and cls.name in ("jaxtyping.Array", "builtins.object"):
         return True
-    if isinstance(cls, RecordClass):
-        return _is(value, cls)
     if not isinstance(cls, Marker | StaticFunction) or cls.name.startswith(OPEN):
         return None
     return False
@@ -397,6 +405,8 @@ def _is(value: AnyValue, cls: AnyValue) -> bool | None:
         return None
     if python_numbers.is_number(value):
         return python_numbers.is_of(value, name, PYTHON)
+    if isinstance(value, Long):
+        return name == "builtins.list" if name in PYTHON else None
     if isinstance(value, Undecided) or (is_traced(value) and not value.ndim):
         # A number of Python's or NumPy's, or an array: it is no container.
         return False if name in PYTHON.keys() - NUMBERS else None

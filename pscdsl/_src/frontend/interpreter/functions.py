@@ -256,6 +256,13 @@ class Closure(Applicable):
             else terms.arguments(here, {name: load(value) for name, value in names.items()})
         )
         session.entered.add(self.source.span(self.node))
+        if program is not None and program.jax is not None and self is not session.root:
+            # These depend on this module.
+            from pscdsl._src.frontend.jax_annotations import declared_result, is_abstract
+
+            if is_abstract(self.node):
+                given = {name: load(value) for name, value in names.items()}
+                return declared_result(frame, program.current, given)
         used = {n: v for n, v in self.defaults.items() if names.get(n) is v and is_mutable(v)}
         with session.calling(self.node, self.name), session.alive(frame):
             result: Place = run_body(frame, self.node)

@@ -74,6 +74,7 @@ from pscdsl._src.frontend.values import (
     External,
     Given,
     MapValue,
+    Marker,
     NumericValue,
     Once,
     Partial,
@@ -943,6 +944,8 @@ def _itemgetter(here: Builder, item: AnyValue, /, *items: AnyValue) -> AnyValue:
 def _type(here: Builder, obj: AnyValue, /) -> AnyValue:
     if isinstance(obj, RecordValue):
         return obj.cls
+    if obj is None:
+        return Marker("types.NoneType")
     raise Failure(NotStatic(what=f"the class of {describe(obj)}"))
 
 

@@ -132,6 +132,8 @@ def check_assert(frame: Frame, node: ast.Assert, test: ast.expr, msg: ast.expr |
     if isinstance(value, Poison):
         return
     _admit_empty(frame, test)
+    if _is_checked_when_run(frame, value):
+        return
     if is_traced(value):
         check = f"assert {_line(frame, test)}"
         raise _of_values(frame, test, value, "`assert`", check)
@@ -152,6 +154,8 @@ def check_guard(frame: Frame, node: ast.If) -> bool:
     test, otherwise = node.test, raises(node.body) is None
     value = read(frame, test)
     if isinstance(value, Poison):
+        return otherwise
+    if _is_checked_when_run(frame, value):
         return otherwise
     if is_traced(value):
         end = raises(node.orelse if otherwise else node.body)
@@ -186,6 +190,23 @@ def _admit_empty(frame: Frame, test: ast.expr) -> None:
         fact = Fact("<=", 0, right)
         if frame.in_kernel and fact not in program.facts.facts:
             raise Widened(fact)
+
+
+def _is_checked_when_run(frame: Frame, value: Place) -> bool:
+    """Return whether this is a computed truth value of a JAX program, which goes on or raises."""
+    in_jax = frame.program is not None and frame.program.jax is not None
+    return in_jax and isinstance(value, Value) and not value.shape
+
+
+def _excludes(frame: Frame) -> bool:
+    """Return whether a failing check excludes a choice: in a kernel, and all of a JAX program.
+
+    A helper of a kernel has to be called with what it accepts.
+    """
+    program = frame.program
+    if program is not None and program.jax is not None:
+        return frame.in_kernel or not frame.session.branches
+    return frame.in_kernel
 
 
 def _line(frame: Frame, node: ast.AST) -> str:
@@ -233,7 +254,7 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
         assert program is not None
         if value.any_of:
             raise Failure(NotStatic(what="an `or` of facts about sizes"))
-        if frame.in_kernel:
+        if _excludes(frame):
             if frame.session.branches:
                 raise Failure(Unsupported(what=_IN_BRANCH, rewrite=_BEFORE, span=frame.span(node)))
             assumed = program.facts.assume(*value.facts)
@@ -253,7 +274,7 @@ def _require(frame: Frame, node: ast.Assert | ast.If, value: bool | Undecided, t
     if not value:
         condition = frame.source.text_of(node.test)
         finding = AssertionFails(condition=condition, text=text, span=frame.span(node.test))
-        if frame.in_kernel:
+        if _excludes(frame):
             raise Excluded(finding)
         raise Failure(finding)
 
@@ -540,7 +561,7 @@ def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr 
     del cause  # the program ends here, for any cause
     text = "" if exc is None else frame.source.text_of(exc)
     finding: Diagnostic = RaiseReached(what=text, span=frame.span(node))
-    if frame.in_kernel and frame.program is not None:
+    if frame.program is not None and _excludes(frame):
         raise Excluded(finding)
     raise Failure(finding)
 

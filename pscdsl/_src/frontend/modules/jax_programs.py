@@ -21,7 +21,7 @@ PACKAGES: Final = frozenset({"chex", "equinox", "jax"})
 """Packages that resolve to ours in such a file."""
 TRANSPARENT_DECORATORS: Final = frozenset(
     {
-        *("beartype.beartype", "jaxtyping.jaxtyped", "typeguard.typechecked"),
+        *("abc.abstractmethod", "beartype.beartype", "jaxtyping.jaxtyped", "typeguard.typechecked"),
         *("typing.no_type_check", "typing.override", "typing_extensions.override"),
     }
 )
