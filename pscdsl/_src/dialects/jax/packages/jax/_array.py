@@ -6,7 +6,7 @@ import numpy as np
 
 import pscdsl as psc
 from jax.numpy._creation import result_type
-from jax.numpy._indexing import clip, fill_of, repeat, take, wrapped
+from jax.numpy._indexing import clip, fill_of, repeat, squeeze, take, wrapped
 from jax.numpy._products import dot
 from jax.numpy._reductions import (
     all,

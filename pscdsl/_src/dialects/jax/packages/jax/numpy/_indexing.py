@@ -137,3 +137,10 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 def unstack(x, /, *, axis=0):
     """Return the parts along an axis."""
     return tuple(np.unstack(x, axis=axis))
+
+
+def squeeze(a, axis=None):
+    """Return an array without axes of size 1, of which it has to be known which these are."""
+    if axis is None:
+        axis = tuple([place for place, size in enumerate(np.shape(a)) if size == 1])
+    return np.squeeze(a, axis)
