@@ -22,6 +22,7 @@ from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.modules.scope import Project
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.primitives.effects import CheckFailed
 from pscdsl.typing.array_types import (
     NONE,
     ArrayType,
@@ -255,16 +256,23 @@ def _record(
     return made
 
 
-def ours(program: Program, sizes: Mapping[str, int], arrays: Sequence[Array]) -> Sequence[Array]:
-    """Return what the typed program computes."""
-    with deep_stack(), quiet(), np.errstate(all="ignore"):
-        return evaluate(program.function, sizes, arrays)
+def ours(
+    program: Program, sizes: Mapping[str, int], arrays: Sequence[Array]
+) -> Sequence[Array] | str:
+    """Return what the typed program computes, or the condition that does not hold."""
+    try:
+        with deep_stack(), quiet(), np.errstate(all="ignore"):
+            return evaluate(program.function, sizes, arrays)
+    except CheckFailed as failed:
+        return str(failed)
 
 
-def difference(mine: Sequence[Array], wanted: Sequence[Array] | str) -> str:
+def difference(mine: Sequence[Array] | str, wanted: Sequence[Array] | str) -> str:
     """Return in words how outcomes differ; empty if they do not."""
     if isinstance(wanted, str):
-        return f"jax raises {wanted}"
+        return "" if isinstance(mine, str) else f"jax raises {wanted}"
+    if isinstance(mine, str):
+        return f"our program raises {mine}"
     if len(mine) != len(wanted):
         return f"{len(mine)} results and {len(wanted)} of jax"
     for number, (left, right) in enumerate(zip(mine, wanted, strict=True)):
