@@ -65,7 +65,7 @@ _SIZES: Final = (2, 3, 1, 4)
 _COMPARED: Final = (e.less, e.less_equal, e.greater, e.greater_equal, e.equal, e.not_equal)
 _UNUSABLE: Final = (
     *(Unknown, Failure, CheckFailed, ArithmeticError, IndexError, KeyError),
-    *(NotImplementedError, ValueError, np.linalg.LinAlgError),
+    *(NotImplementedError, ValueError, TypeError, AssertionError, np.linalg.LinAlgError),
 )
 """What an evaluation raises at a point that says nothing."""
 
