@@ -51,7 +51,6 @@ from pscdsl._src.frontend.interpreter.stores import (
     update_item,
     update_whole,
 )
-from pscdsl._src.frontend.modules.jax_programs import imports_of
 from pscdsl._src.frontend.text.bindings import is_lost
 from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
@@ -339,9 +338,7 @@ def augment(
         try:
             update_whole(frame.here(node), left, sign, result, name)
         except Failure as failure:
-            if not _holds_only_jax(frame):
-                raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
-            assign(frame, target, result)
+            raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
         return
     if isinstance(left, list | dict | set):
         kind = left.__class__.__name__
@@ -356,15 +353,6 @@ def augment(
         raise _of_update(frame, node, name, failure).at(frame.span(node)) from None
     frame.names[name] = POISON
     assign(frame, target, operators.binary(frame, node, operator, left, right))
-
-
-def _holds_only_jax(frame: Frame) -> bool:
-    """Return whether arrays are immutable: a JAX program that makes none of NumPy's."""
-    if frame.program is None or frame.program.jax is None:
-        return False
-    imports = (x for x in ast.walk(frame.source.tree) if isinstance(x, ast.Import | ast.ImportFrom))
-    names = (full for node in imports for _, full in imports_of(node))
-    return all(each.partition(".")[0] != "numpy" for each in names)
 
 
 def _of_records(frame: Frame, node: ast.AST, operator: str, left: Place, right: Place) -> Place:
