@@ -200,3 +200,12 @@ class ArrayLeavesProgram(Diagnostic, code="PSC123"):
 
     def help(self) -> str | None:
         return self.rewrite or None
+
+
+class RefusedByJax(Diagnostic, code="PSC124"):
+    """A function of JAX raises an error for arguments of these dtypes and shapes."""
+
+    reason: str
+
+    def message(self) -> str:
+        return f"JAX refuses these arguments: {self.reason}"

@@ -33,7 +33,9 @@ from pscdsl.typing.dims import names as size_names
 from pscdsl.typing.signatures import RecordSpec, Signature, declared_dims, trees_of, walk_paths
 
 PROVEN: Final = frozenset(
-    "PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 PSC508".split()
+    (
+        "PSC124 PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 PSC508"
+    ).split()
 )
 """Findings that are faults of the program if they occur for numbers in place of sizes."""
 MOST_STEPS: Final = 60_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
@@ -52,6 +53,7 @@ from pscdsl._src.frontend.interpreter.loops import Rolled, TestChanges
 from pscdsl._src.frontend.interpreter.places import Located
 from pscdsl._src.frontend.interpreter.state import State, Trial
 from pscdsl._src.frontend.interpreter.tries import run_try
+from pscdsl._src.frontend.modules.jax_programs import is_package_of_ours
 from pscdsl._src.frontend.modules.known import CONTEXTS
 from pscdsl._src.frontend.modules.loaded_code import is_pythons
 from pscdsl._src.frontend.modules.scope import imported
@@ -80,6 +82,7 @@ from pscdsl.typing.codes.language import (
     BranchOnArray,
     NotCallable,
     NotStatic,
+    RefusedByJax,
     UnknownName,
     Unsupported,
 )
@@ -204,9 +207,14 @@ def _excludes(frame: Frame) -> bool:
     A helper of a kernel has to be called with what it accepts.
     """
     program = frame.program
-    if program is not None and program.jax is not None:
+    if program is not None and program.jax is not None and not _is_of_jax(frame):
         return frame.in_kernel or not frame.session.branches
     return frame.in_kernel
+
+
+def _is_of_jax(frame: Frame) -> bool:
+    """Return whether a function stands for one of JAX's own, which refuses what it is given."""
+    return is_package_of_ours(os.path.realpath(frame.source.path), "jax")
 
 
 def _line(frame: Frame, node: ast.AST) -> str:
@@ -561,6 +569,13 @@ def _raise(frame: Frame, node: ast.Raise, exc: ast.expr | None, cause: ast.expr 
     del cause  # the program ends here, for any cause
     text = "" if exc is None else frame.source.text_of(exc)
     finding: Diagnostic = RaiseReached(what=text, span=frame.span(node))
+    match exc:
+        case ast.Call(func=ast.Name("TypeError" | "ValueError"), args=[reason]) if _is_of_jax(
+            frame
+        ):
+            finding = RefusedByJax(reason=str(read(frame, reason)), span=frame.span(node))
+        case _:
+            pass
     if frame.program is not None and _excludes(frame):
         raise Excluded(finding)
     raise Failure(finding)

@@ -44,9 +44,9 @@ def imports_of(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
             yield alias.asname or alias.name, f"{module}{alias.name}"
 
 
-def is_package_of_ours(path: str | None) -> bool:
-    """Return whether a file belongs to the packages that stand for JAX's."""
-    return path is not None and path.startswith(_INSIDE)
+def is_package_of_ours(path: str | None, package: str = "") -> bool:
+    """Return whether a file belongs to the packages that stand for JAX's, or to one of them."""
+    return path is not None and path.startswith(os.path.join(_INSIDE, package))
 
 
 class JaxUse(Enum):

@@ -5,6 +5,7 @@ from enum import Enum
 import numpy as np
 
 import pscdsl as psc
+from jax._checks import BOOL, COMPLEX, INEXACT, NUMBER, REAL, WHOLE, of_kinds
 from pscdsl import special
 
 
@@ -14,14 +15,6 @@ class Precision(Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
-
-
-_BOOL = (np.bool_,)
-_WHOLE = (np.integer,)
-_REAL = (np.floating,)
-_INEXACT = (np.floating, np.complexfloating)
-_COMPLEX = (np.complexfloating,)
-NUMBER = (*_WHOLE, *_INEXACT)
 
 
 def alike(*arrays):
@@ -37,14 +30,6 @@ def alike(*arrays):
     return found
 
 
-def of_kinds(array, kinds):
-    """Return an array whose dtype is of one of some kinds."""
-    found = np.asarray(array)
-    if not [kind for kind in kinds if np.issubdtype(found.dtype, kind)]:
-        raise TypeError(f"does not accept dtype {found.dtype}")
-    return found
-
-
 def _strict(function, kinds):
     """Return a function of arrays of one shape and one dtype, which is of one of some kinds."""
 
@@ -55,67 +40,67 @@ def _strict(function, kinds):
 
 
 abs = _strict(np.abs, NUMBER)
-acos = _strict(np.acos, _INEXACT)
-acosh = _strict(np.acosh, _INEXACT)
+acos = _strict(np.acos, INEXACT)
+acosh = _strict(np.acosh, INEXACT)
 add = _strict(np.add, NUMBER)
-asin = _strict(np.asin, _INEXACT)
-asinh = _strict(np.asinh, _INEXACT)
-atan = _strict(np.atan, _INEXACT)
-atan2 = _strict(np.atan2, _REAL)
-atanh = _strict(np.atanh, _INEXACT)
-bessel_i0e = _strict(special.i0e, _REAL)
-bessel_i1e = _strict(special.i1e, _REAL)
-betainc = _strict(special.betainc, _REAL)
-bitwise_and = _strict(np.bitwise_and, (*_BOOL, *_WHOLE))
-bitwise_not = _strict(np.bitwise_not, (*_BOOL, *_WHOLE))
-bitwise_or = _strict(np.bitwise_or, (*_BOOL, *_WHOLE))
-bitwise_xor = _strict(np.bitwise_xor, (*_BOOL, *_WHOLE))
-cbrt = _strict(np.cbrt, _REAL)
-ceil = _strict(np.ceil, _REAL)
-conj = _strict(np.conj, _COMPLEX)
-cos = _strict(np.cos, _INEXACT)
-cosh = _strict(np.cosh, _INEXACT)
-digamma = _strict(special.digamma, _REAL)
-eq = _strict(np.equal, (*_BOOL, *NUMBER))
-erf = _strict(special.erf, _REAL)
-erf_inv = _strict(special.erfinv, _REAL)
-erfc = _strict(special.erfc, _REAL)
-exp = _strict(np.exp, _INEXACT)
-exp2 = _strict(np.exp2, _INEXACT)
-expm1 = _strict(np.expm1, _INEXACT)
-floor = _strict(np.floor, _REAL)
-ge = _strict(np.greater_equal, (*_BOOL, *_WHOLE, *_REAL))
-gt = _strict(np.greater, (*_BOOL, *_WHOLE, *_REAL))
-igamma = _strict(special.gammainc, _REAL)
-igammac = _strict(special.gammaincc, _REAL)
-imag = _strict(np.imag, _COMPLEX)
-is_finite = _strict(np.isfinite, _REAL)
-le = _strict(np.less_equal, (*_BOOL, *_WHOLE, *_REAL))
-lgamma = _strict(special.gammaln, _REAL)
-log = _strict(np.log, _INEXACT)
-log1p = _strict(np.log1p, _INEXACT)
-logistic = _strict(special.expit, _INEXACT)
-lt = _strict(np.less, (*_BOOL, *_WHOLE, *_REAL))
-max = _strict(np.maximum, (*_BOOL, *_WHOLE, *_REAL))
-min = _strict(np.minimum, (*_BOOL, *_WHOLE, *_REAL))
+asin = _strict(np.asin, INEXACT)
+asinh = _strict(np.asinh, INEXACT)
+atan = _strict(np.atan, INEXACT)
+atan2 = _strict(np.atan2, REAL)
+atanh = _strict(np.atanh, INEXACT)
+bessel_i0e = _strict(special.i0e, REAL)
+bessel_i1e = _strict(special.i1e, REAL)
+betainc = _strict(special.betainc, REAL)
+bitwise_and = _strict(np.bitwise_and, (*BOOL, *WHOLE))
+bitwise_not = _strict(np.bitwise_not, (*BOOL, *WHOLE))
+bitwise_or = _strict(np.bitwise_or, (*BOOL, *WHOLE))
+bitwise_xor = _strict(np.bitwise_xor, (*BOOL, *WHOLE))
+cbrt = _strict(np.cbrt, REAL)
+ceil = _strict(np.ceil, REAL)
+conj = _strict(np.conj, COMPLEX)
+cos = _strict(np.cos, INEXACT)
+cosh = _strict(np.cosh, INEXACT)
+digamma = _strict(special.digamma, REAL)
+eq = _strict(np.equal, (*BOOL, *NUMBER))
+erf = _strict(special.erf, REAL)
+erf_inv = _strict(special.erfinv, REAL)
+erfc = _strict(special.erfc, REAL)
+exp = _strict(np.exp, INEXACT)
+exp2 = _strict(np.exp2, INEXACT)
+expm1 = _strict(np.expm1, INEXACT)
+floor = _strict(np.floor, REAL)
+ge = _strict(np.greater_equal, (*BOOL, *WHOLE, *REAL))
+gt = _strict(np.greater, (*BOOL, *WHOLE, *REAL))
+igamma = _strict(special.gammainc, REAL)
+igammac = _strict(special.gammaincc, REAL)
+imag = _strict(np.imag, COMPLEX)
+is_finite = _strict(np.isfinite, REAL)
+le = _strict(np.less_equal, (*BOOL, *WHOLE, *REAL))
+lgamma = _strict(special.gammaln, REAL)
+log = _strict(np.log, INEXACT)
+log1p = _strict(np.log1p, INEXACT)
+logistic = _strict(special.expit, INEXACT)
+lt = _strict(np.less, (*BOOL, *WHOLE, *REAL))
+max = _strict(np.maximum, (*BOOL, *WHOLE, *REAL))
+min = _strict(np.minimum, (*BOOL, *WHOLE, *REAL))
 mul = _strict(np.multiply, NUMBER)
-ne = _strict(np.not_equal, (*_BOOL, *NUMBER))
+ne = _strict(np.not_equal, (*BOOL, *NUMBER))
 neg = _strict(np.negative, NUMBER)
-nextafter = _strict(np.nextafter, _REAL)
-polygamma = _strict(special.polygamma, _REAL)
-real = _strict(np.real, _COMPLEX)
-rem = _strict(np.fmod, (*_WHOLE, *_REAL))
-shift_left = _strict(np.left_shift, _WHOLE)
-shift_right_arithmetic = _strict(np.right_shift, _WHOLE)
+nextafter = _strict(np.nextafter, REAL)
+polygamma = _strict(special.polygamma, REAL)
+real = _strict(np.real, COMPLEX)
+rem = _strict(np.fmod, (*WHOLE, *REAL))
+shift_left = _strict(np.left_shift, WHOLE)
+shift_right_arithmetic = _strict(np.right_shift, WHOLE)
 sign = _strict(np.sign, NUMBER)
-sin = _strict(np.sin, _INEXACT)
-sinh = _strict(np.sinh, _INEXACT)
-sqrt = _strict(np.sqrt, _INEXACT)
+sin = _strict(np.sin, INEXACT)
+sinh = _strict(np.sinh, INEXACT)
+sqrt = _strict(np.sqrt, INEXACT)
 square = _strict(np.square, NUMBER)
 sub = _strict(np.subtract, NUMBER)
-tan = _strict(np.tan, _INEXACT)
-tanh = _strict(np.tanh, _INEXACT)
-zeta = _strict(special.zeta, _REAL)
+tan = _strict(np.tan, INEXACT)
+tanh = _strict(np.tanh, INEXACT)
+zeta = _strict(special.zeta, REAL)
 
 
 def pow(x, y):
@@ -125,12 +110,12 @@ def pow(x, y):
         x, y = alike(x, y)
     elif np.ndim(x) and np.ndim(y) and np.shape(x) != np.shape(y):
         raise TypeError("arrays must have the same shapes")
-    return np.power(of_kinds(x, _INEXACT), y)
+    return np.power(of_kinds(x, INEXACT), y)
 
 
 def clamp(min, x, max):
     """Return the elements between two bounds; at these, gradients are 0."""
-    low, found, high = [of_kinds(each, (*_BOOL, *_WHOLE, *_REAL)) for each in (min, x, max)]
+    low, found, high = [of_kinds(each, (*BOOL, *WHOLE, *REAL)) for each in (min, x, max)]
     for bound in (low, high):
         if bound.dtype != found.dtype:
             raise TypeError("requires arguments to have the same dtypes")
@@ -162,18 +147,18 @@ def integer_pow(x, y):
 
 def round(x, rounding_method=0):
     """Return the nearest whole numbers; halves go away from zero."""
-    whole = np.trunc(of_kinds(x, _REAL))
+    whole = np.trunc(of_kinds(x, REAL))
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
 def rsqrt(x):
     """Return the inverse of the square root."""
-    return 1 / np.sqrt(of_kinds(x, _INEXACT))
+    return 1 / np.sqrt(of_kinds(x, INEXACT))
 
 
 def select(pred, on_true, on_false):
     """Return elements of two arrays."""
-    return select_n(of_kinds(pred, _BOOL), on_false, on_true)
+    return select_n(of_kinds(pred, BOOL), on_false, on_true)
 
 
 def select_n(which, *cases):

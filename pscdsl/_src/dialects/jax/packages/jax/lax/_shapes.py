@@ -3,20 +3,13 @@
 import numpy as np
 
 import pscdsl as psc
-from jax.lax._elements import NUMBER, of_kinds
+from jax._checks import NUMBER, WHOLE, axis_of, of_kinds
 
 
 def _starts(starts, count):
     if isinstance(starts, (tuple, list)):
         return tuple(starts)
     return tuple([starts[at] for at in range(count)])
-
-
-def _axis(axis, array):
-    """Return an axis of an array from the start."""
-    if not -np.ndim(array) <= axis < np.ndim(array):
-        raise ValueError("axis out of range")
-    return axis % np.ndim(array)
 
 
 def _of_one_dtype(*arrays):
@@ -34,7 +27,7 @@ def _from_start(starts, shape):
 
 
 def _from_end(start, size):
-    start = np.asarray(start)
+    start = of_kinds(start, WHOLE)
     if np.issubdtype(start.dtype, np.unsignedinteger):
         return start
     return np.where(start < 0, start + size, start)
@@ -48,7 +41,7 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
 def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
     """Return a part along an axis."""
-    axis = _axis(axis, operand)
+    axis = axis_of(axis, np.ndim(operand))
     starts, sizes = [0] * np.ndim(operand), list(np.shape(operand))
     starts[axis], sizes[axis] = start_index, slice_size
     return dynamic_slice(operand, starts, sizes)
@@ -72,7 +65,7 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
 def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
     """Return an array with another part along an axis."""
     starts = [0] * np.ndim(operand)
-    starts[_axis(axis, operand)] = start_index
+    starts[axis_of(axis, np.ndim(operand))] = start_index
     return dynamic_update_slice(operand, update, starts)
 
 
@@ -97,7 +90,7 @@ def slice(operand, start_indices, limit_indices, strides=None):
 
 def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
     """Return a part along an axis."""
-    axis = _axis(axis, operand)
+    axis = axis_of(axis, np.ndim(operand))
     size = np.shape(operand)[axis]
     start = 0 if start_index is None else start_index
     start = start + size if start < 0 else start
@@ -182,7 +175,7 @@ def transpose(operand, permutation):
 
 def concatenate(operands, dimension):
     """Return arrays one after the other."""
-    return np.concatenate(_of_one_dtype(*operands), axis=_axis(dimension, operands[0]))
+    return np.concatenate(_of_one_dtype(*operands), axis=axis_of(dimension, np.ndim(operands[0])))
 
 
 def pad(operand, padding_value, padding_config):

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy import tanh
 
+from jax._checks import INEXACT, NUMBER, axis_of, of_kinds
+from jax._checks import inexact as _inexact
 from jax.numpy import max as _largest
 from jax.numpy import mean as _mean
 from jax.numpy import sum as _sum
@@ -12,9 +14,11 @@ from pscdsl.special import erfc as _erfc
 from pscdsl.special import expit as _expit
 
 
-def _inexact(x):
-    """Return an array of floats."""
-    return np.asarray(x).astype(np.exp(np.zeros((), np.asarray(x).dtype)).dtype)
+def _signed(x):
+    """Return an array that may be negative: JAX lets differences of others wrap around."""
+    if np.issubdtype(np.asarray(x).dtype, np.unsignedinteger):
+        raise NotImplementedError("arrays without a sign")
+    return x
 
 
 def identity(x):
@@ -34,12 +38,12 @@ def relu6(x):
 
 def sigmoid(x):
     """Return `1 / (1 + exp(-x))`."""
-    return _expit(x)
+    return _expit(of_kinds(x, INEXACT))
 
 
 def log_sigmoid(x):
     """Return the logarithm of the sigmoid."""
-    return -softplus(-_inexact(x))
+    return -softplus(-_inexact(_signed(x)))
 
 
 def softplus(x):
@@ -59,8 +63,7 @@ def squareplus(x, b=4):
 
 def silu(x):
     """Return `x * sigmoid(x)`."""
-    x = _inexact(x)
-    return x * _expit(x)
+    return x * sigmoid(x)
 
 
 swish = silu
@@ -127,7 +130,7 @@ def glu(x, axis=-1):
 
 def softmax(x, axis=-1, where=None, initial=-np.inf):
     """Return exponentials that sum to one."""
-    x = _inexact(x)
+    x = _inexact(_signed(x))
     top = _stopped(_largest(x, axis, where=where, initial=initial, keepdims=True))
     safe = x if where is None else np.where(where, x, initial)
     grown = np.exp(safe - top)
@@ -137,7 +140,7 @@ def softmax(x, axis=-1, where=None, initial=-np.inf):
 
 def log_softmax(x, axis=-1, where=None, initial=-np.inf):
     """Return the logarithm of exponentials that sum to one."""
-    x = _inexact(x)
+    x = _inexact(_signed(x))
     top = _stopped(_largest(x, axis, where=where, initial=initial, keepdims=True))
     shifted = (x if where is None else np.where(where, x, initial)) - top
     found = shifted - np.log(_sum(np.exp(shifted), axis, where=where, keepdims=True))
@@ -156,7 +159,7 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1):
     """Return vectors with a one at a place, and zeros."""
-    x = np.asarray(x)
-    at = axis % (x.ndim + 1)
+    x = of_kinds(x, NUMBER)
+    at = axis_of(axis, x.ndim + 1)
     numbers = np.reshape(np.arange(num_classes), [1] * at + [num_classes] + [1] * (x.ndim - at))
     return (np.expand_dims(x, axis) == numbers).astype(float if dtype is None else dtype)

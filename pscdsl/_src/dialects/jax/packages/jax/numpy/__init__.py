@@ -21,7 +21,6 @@ from numpy import (
     argmin,
     around,
     array_equal,
-    array_equiv,
     array_split,
     asin,
     asinh,
@@ -237,8 +236,6 @@ from numpy import (
     trace,
     transpose,
     trapezoid,
-    tril,
-    triu,
     true_divide,
     trunc,
     uint,
@@ -274,11 +271,13 @@ from jax.numpy._creation import (
     promote_types,
     result_type,
     tri,
+    tril,
     tril_indices,
+    triu,
     triu_indices,
     zeros,
 )
-from jax.numpy._elementwise import i0, modf, reciprocal
+from jax.numpy._elementwise import array_equiv, i0, modf, reciprocal
 from jax.numpy._indexing import (
     argwhere,
     clip,

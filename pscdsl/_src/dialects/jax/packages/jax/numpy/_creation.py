@@ -109,6 +109,22 @@ def _integers(arrays):
     return tuple([np.array(x, dtype=int) for x in arrays])
 
 
+def tril(m, k=0):
+    """Return the lower triangle of matrices."""
+    return np.tril(_matrices(m), k)
+
+
+def triu(m, k=0):
+    """Return the upper triangle of matrices."""
+    return np.triu(_matrices(m), k)
+
+
+def _matrices(m):
+    if np.ndim(m) < 2:
+        raise ValueError("Argument must be at least 2D")
+    return m
+
+
 def tril_indices(n, k=0, m=None):
     """Return the places of the lower triangle."""
     return _integers(np.tril_indices(n, k, m))

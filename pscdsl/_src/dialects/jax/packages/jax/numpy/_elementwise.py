@@ -20,3 +20,11 @@ def i0(x):
     """Return the modified Bessel function of order 0; NaN at infinities."""
     x = np.abs(x)
     return np.exp(x) * i0e(x)
+
+
+def array_equiv(a1, a2):
+    """Return whether two arrays are equal once broadcast; False if they do not broadcast."""
+    for one, other in zip(np.shape(a1)[::-1], np.shape(a2)[::-1]):
+        if one != other and one != 1 and other != 1:
+            return np.asarray(False)
+    return np.array_equiv(a1, a2)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from jax._checks import axis_of
+
 
 def fill_of(dtype):
     """Return what stands for an element out of range."""
@@ -37,7 +39,7 @@ def take(
     if mode in ("clip", "wrap"):
         return np.take(a, indices, axis=axis, mode=mode)
     _require_fill(mode)
-    axis = axis % a.ndim
+    axis = axis_of(axis, a.ndim)
     places, inside = wrapped(indices, a.shape[axis])
     found = np.take(a, places, axis=axis, mode="clip")
     fill = np.asarray(fill_of(a.dtype) if fill_value is None else fill_value, dtype=a.dtype)
@@ -104,6 +106,8 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None):
 def nonzero(a, *, size, fill_value=None):
     """Return the first places of elements that are not zero, `size` of them."""
     a = np.asarray(a)
+    if not a.ndim:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed")
     flat = np.ravel(a) != 0
     order = np.argsort(~flat, stable=True)
     count = np.sum(flat)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from jax._checks import axis_of
 from jax.numpy._indexing import take
 
 
@@ -22,7 +23,7 @@ def _quantile(a, q, axis, method, keepdims, squash):
     if q.ndim > 1 or isinstance(axis, tuple) or np.issubdtype(dtype, np.complexfloating):
         raise NotImplementedError
     ones = (1,) * a.ndim
-    a, along = (np.ravel(a), 0) if axis is None else (a, axis % a.ndim)
+    a, along = (np.ravel(a), 0) if axis is None else (a, axis_of(axis, a.ndim))
     wide = np.float32 if np.finfo(dtype).bits < 32 else dtype
     a = np.moveaxis(a.astype(wide), along, 0)
     is_nan = np.isnan(a)

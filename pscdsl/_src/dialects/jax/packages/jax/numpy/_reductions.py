@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from jax._checks import axis_of, inexact, mask_of
+
 
 def _masked(a, where, value):
     """Return an array with a value where a mask does not hold."""
-    if where is None:
+    if mask_of(where) is None:
         return a
     return np.where(where, a, np.asarray(value, dtype=np.asarray(a).dtype))
 
@@ -16,7 +18,7 @@ def _axes(a, axis):
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return tuple([each % ndim for each in axes])
+    return tuple([axis_of(each, ndim) for each in axes])
 
 
 def _count(a, axis, keepdims, where):
@@ -24,8 +26,14 @@ def _count(a, axis, keepdims, where):
     return np.sum(np.broadcast_to(where, np.shape(a)), axis=axis, keepdims=keepdims)
 
 
-def _start(initial):
-    return {} if initial is None else {"initial": initial}
+def _start(initial, dtype):
+    return {} if initial is None else {"initial": np.asarray(initial).astype(dtype)}
+
+
+def _bounded(a, initial, where):
+    """Return an array with its first extreme in place of what a mask leaves out, and that."""
+    start = _start(initial, np.asarray(a).dtype)
+    return (a if mask_of(where) is None else np.where(where, a, start["initial"])), start
 
 
 def _converted(a, dtype, promote_integers):
@@ -50,7 +58,8 @@ def sum(
     """Return the sum."""
     a = _masked(a, where, 0)
     a, dtype = _converted(a, dtype, promote_integers)
-    return np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, **_start(initial))
+    total = np.sum(np.zeros((1,), np.asarray(a).dtype)).dtype if dtype is None else dtype
+    return np.sum(a, axis=axis, dtype=dtype, keepdims=keepdims, **_start(initial, total))
 
 
 def prod(
@@ -66,21 +75,20 @@ def prod(
     """Return the product."""
     a = _masked(a, where, 1)
     a, dtype = _converted(a, dtype, promote_integers)
-    return np.prod(a, axis=axis, dtype=dtype, keepdims=keepdims, **_start(initial))
+    total = np.prod(np.zeros((1,), np.asarray(a).dtype)).dtype if dtype is None else dtype
+    return np.prod(a, axis=axis, dtype=dtype, keepdims=keepdims, **_start(initial, total))
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the largest element; `where` needs `initial`."""
-    if where is not None:
-        a = np.where(where, a, initial)
-    return np.max(a, axis=axis, keepdims=keepdims, **_start(initial))
+    a, start = _bounded(a, initial, where)
+    return np.max(a, axis=axis, keepdims=keepdims, **start)
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the least element; `where` needs `initial`."""
-    if where is not None:
-        a = np.where(where, a, initial)
-    return np.min(a, axis=axis, keepdims=keepdims, **_start(initial))
+    a, start = _bounded(a, initial, where)
+    return np.min(a, axis=axis, keepdims=keepdims, **start)
 
 
 amax = max
@@ -89,14 +97,14 @@ amin = min
 
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Return whether all elements hold."""
-    if where is not None:
+    if mask_of(where) is not None:
         a = np.where(where, np.asarray(a) != 0, True)
     return np.all(a, axis=axis, keepdims=keepdims)
 
 
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Return whether an element holds."""
-    if where is not None:
+    if mask_of(where) is not None:
         a = np.where(where, np.asarray(a) != 0, False)
     return np.any(a, axis=axis, keepdims=keepdims)
 

@@ -11,14 +11,28 @@ from numpy.fft import (
     ifft2,
     ifftn,
     ifftshift,
-    ihfft,
     irfft,
     irfft2,
     irfftn,
-    rfft,
-    rfft2,
-    rfftn,
 )
+
+
+def _of_real(function):
+    """Return a transform of real numbers, which takes no narrower floats."""
+
+    def transform(a, *args, **kwargs):
+        if np.issubdtype(np.asarray(a).dtype, np.floating):
+            if np.finfo(np.asarray(a).dtype).bits < 32:
+                raise ValueError("RFFT input must be float32 or float64")
+        return function(a, *args, **kwargs)
+
+    return transform
+
+
+ihfft = _of_real(np.fft.ihfft)
+rfft = _of_real(np.fft.rfft)
+rfft2 = _of_real(np.fft.rfft2)
+rfftn = _of_real(np.fft.rfftn)
 
 
 def fftfreq(n, d=1.0, *, dtype=None):

@@ -27,6 +27,8 @@ from numpy.linalg import matrix_norm as _matrix_norm
 from numpy.linalg import norm as _norm
 from numpy.linalg import vector_norm as _vector_norm
 
+from jax._checks import inexact as _inexact
+
 
 def _symmetric(a):
     """Return the symmetric part of a matrix, as JAX takes it."""
@@ -69,7 +71,9 @@ def matmul(x1, x2, /, *, precision=None, preferred_element_type=None):
 
 def norm(x, ord=None, axis=None, keepdims=False):
     """Return the norm of vectors or matrices; that of squares has no gradient at 0."""
-    x = np.asarray(x)
+    x = _inexact(x)
+    if axis is None and x.ndim == 1 and (ord == "fro" or ord == "f" or ord == "nuc"):
+        raise ValueError(f"Invalid order '{ord}' for vector norm.")
     if ord is None and axis is None:
         return _root_of_squares(x, None, keepdims)
     if axis is not None and not isinstance(axis, tuple) and (ord is None or ord == 2):
@@ -92,9 +96,10 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Return the norm of vectors; that of squares has no gradient at 0."""
     if ord is None or ord == 2:
         return _root_of_squares(np.asarray(x), axis, keepdims)
-    return _vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    return _vector_norm(_inexact(x), axis=axis, keepdims=keepdims, ord=ord)
 
 
 def _root_of_squares(x, axis, keepdims):
+    x = _inexact(x)
     squares = np.real(x * np.conj(x))
     return np.sqrt(np.sum(squares, axis=axis, keepdims=keepdims))

@@ -4,6 +4,7 @@ import numpy as np
 
 import pscdsl as psc
 import pscdsl.random as draws
+from jax._checks import axis_of
 from jax.numpy._indexing import take
 from jax.numpy._reductions import argsort, cumsum
 from jax.random._uniform import gumbel, inexact, integer_of, shape_of, uniform
@@ -110,14 +111,14 @@ def _count(shape):
 
 def _shaped(x, shape, axis):
     """Return an array whose axis is split into a shape."""
-    axis = axis % x.ndim
+    axis = axis_of(axis, x.ndim)
     return np.reshape(x, (*x.shape[:axis], *shape, *x.shape[axis + 1 :]))
 
 
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
     """Draw places by the logarithms of their probabilities."""
     logits = np.asarray(logits)
-    axis = axis % logits.ndim
+    axis = axis_of(axis, logits.ndim)
     batch = (*logits.shape[:axis], *logits.shape[axis + 1 :])
     shape = batch if shape is None else tuple(shape)
     extra = len(shape) - len(batch)

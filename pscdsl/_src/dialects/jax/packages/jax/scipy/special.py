@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from jax._checks import REAL, inexact, of_kinds
 from jax.numpy import max as _largest
 from jax.numpy import sum as _sum
 from pscdsl import stop_gradient as _stopped
@@ -22,27 +23,48 @@ from pscdsl.special import (
     i0e,
     i1e,
     kl_div,
-    log_ndtr,
     logit,
     multigammaln,
-    ndtr,
-    ndtri,
     polygamma,
     rel_entr,
     xlog1py,
     xlogy,
     zeta,
 )
+from pscdsl.special import log_ndtr as _log_ndtr
+from pscdsl.special import ndtr as _ndtr
+from pscdsl.special import ndtri as _ndtri
+
+
+def ndtr(x):
+    """Return the distribution function of the normal distribution."""
+    return _ndtr(of_kinds(x, REAL))
+
+
+def ndtri(p):
+    """Return the inverse of the distribution function of the normal distribution."""
+    return _ndtri(of_kinds(p, REAL))
+
+
+def log_ndtr(x):
+    """Return the logarithm of the distribution function of the normal distribution."""
+    return _log_ndtr(of_kinds(x, REAL))
+
+
+def _real(x):
+    """Return an array of real floats."""
+    return of_kinds(inexact(x), REAL)
 
 
 def i0(x):
     """Return the modified Bessel function of order 0."""
-    x = np.abs(x)
+    x = np.abs(_real(x))
     return np.exp(x) * i0e(x)
 
 
 def i1(x):
     """Return the modified Bessel function of order 1."""
+    x = _real(x)
     return np.exp(np.abs(x)) * i1e(x)
 
 

@@ -2,15 +2,17 @@
 
 import numpy as np
 
-from pscdsl.special import log_ndtr as _log_ndtr
-from pscdsl.special import ndtr as _ndtr
-from pscdsl.special import ndtri as _ndtri
+from jax._checks import inexact as _inexact
+from jax.scipy.special import log_ndtr as _log_ndtr
+from jax.scipy.special import ndtr as _ndtr
+from jax.scipy.special import ndtri as _ndtri
 
 _LOG_ROOT = 0.9189385332046727
 
 
 def logpdf(x, loc=0, scale=1):
     """Return the logarithm of the density."""
+    x, loc, scale = [_inexact(each) for each in (x, loc, scale)]
     return -0.5 * np.square((x - loc) / scale) - np.log(scale) - _LOG_ROOT
 
 
