@@ -3,7 +3,7 @@
 import numpy as np
 
 import pscdsl as psc
-from pscdsl import associative_scan
+from jax import tree
 
 
 def cond(pred, true_fun, false_fun, *operands, operand=None, linear=None):
@@ -21,6 +21,16 @@ def switch(index, branches, *operands, operand=None):
 def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
     """Return the last state, and the results of each step."""
     return psc.scan(f, init, xs, length=length, reverse=reverse)
+
+
+def associative_scan(fn, elems, reverse=False, axis=0):
+    """Return running combinations; the function combines arrays of several elements."""
+
+    def of_single(left, right):
+        several = [tree.map(lambda x: np.expand_dims(x, axis), each) for each in (left, right)]
+        return tree.map(lambda x: np.squeeze(x, axis), fn(*several))
+
+    return psc.associative_scan(of_single, elems, reverse=reverse, axis=axis)
 
 
 def while_loop(cond_fun, body_fun, init_val):
