@@ -28,6 +28,7 @@ from pscdsl.typing.signatures import (
     DimSpec,
     OpenSpec,
     Parameter,
+    RecordSpec,
     Signature,
     Spec,
     StaticSpec,
@@ -37,10 +38,20 @@ from pscdsl.typing.signatures import (
     alternatives,
     arrays_of,
     trees_of,
+    walk_paths,
 )
 
 MOST_ALTERNATIVES: Final = 16
 """Of a function with more combinations of alternatives, some are tried."""
+
+
+def _is_of_integers(spec: Spec) -> bool:
+    """Return whether a type is of integers only: one, several, or none."""
+    parts = [part for _, part in walk_paths(spec, "")]
+    if any(isinstance(part, OpenSpec | RecordSpec | TreeSpec) for part in parts):
+        return False
+    arrays = [part for part in parts if isinstance(part, ArraySpec)]
+    return bool(arrays) and all(part.python == "int" for part in arrays)
 
 
 class JaxDefinition(Definition):
@@ -111,8 +122,7 @@ class JaxDefinition(Definition):
             if parameter.arg not in defaults:
                 raise
         else:
-            is_integer = isinstance(spec, ArraySpec) and spec.python == "int"
-            if not is_integer or parameter.arg not in defaults:
+            if not _is_of_integers(spec) or parameter.arg not in defaults:
                 return spec
         return StaticSpec("Any", (with_hash(defaults[parameter.arg]),))
 

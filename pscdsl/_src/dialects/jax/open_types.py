@@ -22,7 +22,7 @@ from pscdsl.typing.array_types import ArrayType, static_text
 from pscdsl.typing.codes.limits import UnknownValue
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim, variable
-from pscdsl.typing.dtypes import F32, I32, KEY
+from pscdsl.typing.dtypes import BOOL, F32, I32, KEY
 from pscdsl.typing.signatures import (
     ArraySpec,
     OpenSpec,
@@ -150,7 +150,7 @@ class _Candidates:
                 return (StaticSpec(part.text, (External(where, library=True),)),)
 
     def _arrays(self, where: str) -> Sequence[Spec]:
-        """Return keys and arrays of floats and integers; keys first where the name asks for one."""
+        """Return the types of arrays and keys; the kind that the name asks for is first."""
         n, d, m = self.sizes
         shapes = ((n,), (n, d), (m, n, d))
         floats = (ArraySpec(F32, ()), *self.declared, *(ArraySpec(F32, s) for s in shapes))
@@ -158,6 +158,8 @@ class _Candidates:
         key = ArraySpec(KEY, ())
         if "key" in where or "rng" in where:
             return key, *floats, *integers
+        if "mask" in where or "where" in where:
+            return *(ArraySpec(BOOL, each.dims) for each in floats), *floats, *integers
         return *floats, *integers, key
 
 
