@@ -15,10 +15,11 @@ from typing import Any, Final
 import pytest
 
 from tests.interop.jax_law import OPERANDS, Ours, parameters, program
-from tests.interop.test_jax_packages import ROWS, is_right, outcome
 from tests.support.share import some
 
 jax: Any = pytest.importorskip("jax")
+
+from tests.interop.test_jax_packages import ROWS, is_right, outcome  # noqa: E402  it needs jax
 
 PARTS: Final = 4
 COUNT: Final = 1000

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pscdsl._src.checker.selection import all_kinds
+from pscdsl.typing.codes.numerics import GradientNotFinite
 from pscdsl.typing.codes.performance import BudgetExceeded
 from pscdsl.typing.diagnostics import EXPLANATIONS, Diagnostic, Severity
 
@@ -121,7 +122,8 @@ def test_codes_are_in_their_families() -> None:
         file = kind.__module__.rsplit(".", 1)[1]
         assert _FAMILIES[file] == family, f"{kind.code} stands in {file}"
         warning = kind.severity is Severity.WARNING
-        error = kind is BudgetExceeded  # a bound of the user's own is no advice of ours
+        # A bound of the user's own is no advice of ours, and that gradient was computed.
+        error = kind in (BudgetExceeded, GradientNotFinite)
         assert warning == (family in "78" and not error) or family == "9", kind.code
 
 
