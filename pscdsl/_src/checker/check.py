@@ -526,6 +526,8 @@ def _checked_each(
             found.setdefault(key, finding)
             failing.setdefault(key, []).append(choice)
             asked.setdefault(key, []).append(finding)
+        if status == "error" and definition.jax is not None:
+            break  # a function of JAX that is not right for a choice is not followed
     if excluded and len(excluded) == len(choices):
         return ([], "ok") if known else ([excluded[0]], "error")
     errors = [key for key in failing if found[key].severity is Severity.ERROR]

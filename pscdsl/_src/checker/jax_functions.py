@@ -27,7 +27,7 @@ from pscdsl._src.frontend.text.source import FunctionStatement, Source
 from pscdsl._src.frontend.values import Poisoned
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.codes.limits import ChoicesSampled, UnknownValue
-from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
+from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity, Span
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dims import names as size_names
 from pscdsl.typing.signatures import RecordSpec, Signature, declared_dims, trees_of, walk_paths
@@ -40,6 +40,8 @@ PROVEN: Final = frozenset(
 """Findings that are faults of the program if they occur for numbers in place of sizes."""
 MOST_STEPS: Final = 60_000
 """The most work for the types of one function that are chosen."""
+_OF_THE_LANGUAGE: Final = ("PSC1", "PSC2", "PSC9")
+"""The families of findings that depend little on types."""
 _MOST_CONFIRMING: Final = 500_000
 """The most work to confirm the findings in one function."""
 _SIZES: Final = (3, 5, 7, 11, 13, 17, 19, 23)
@@ -184,8 +186,9 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
     right: list[JaxDefinition] = []
     for variant in variants:
         reason, steps = "", 0
+        seen = set[frozenset[tuple[str, Span]]]()
         for each in variant.typings():
-            if steps > MOST_STEPS:
+            if steps > MOST_STEPS or (unknown and each.tried_with):  # it has no errors
                 unknown = unknown or reason
                 break
             found, status = check_definition(each)
@@ -203,6 +206,11 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
                 return JaxFunction(name, node, tuple(proven))
             suspected = suspected or tuple(errors)
             reason = reason or _cause((errors or found)[0])
+            places = frozenset([(x.code, x.span) for x in errors])
+            if places in seen and all(x.code[:4] in _OF_THE_LANGUAGE for x in errors):
+                unknown = unknown or reason
+                break  # other types change nothing
+            seen.add(places)
         else:
             unknown = unknown or reason
     tried = "; ".join(filter(None, chosen))
