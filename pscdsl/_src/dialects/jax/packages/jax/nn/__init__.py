@@ -3,8 +3,11 @@
 import numpy as np
 from numpy import tanh
 
-from jax._checks import INEXACT, NUMBER, axis_of, of_kinds
+from jax._checks import INEXACT as _INEXACT
+from jax._checks import NUMBER as _NUMBER
+from jax._checks import axis_of as _axis_of
 from jax._checks import inexact as _inexact
+from jax._checks import of_kinds as _of_kinds
 from jax.numpy import max as _largest
 from jax.numpy import mean as _mean
 from jax.numpy import sum as _sum
@@ -38,7 +41,7 @@ def relu6(x):
 
 def sigmoid(x):
     """Return `1 / (1 + exp(-x))`."""
-    return _expit(of_kinds(x, INEXACT))
+    return _expit(_of_kinds(x, _INEXACT))
 
 
 def log_sigmoid(x):
@@ -159,7 +162,7 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
 
 def one_hot(x, num_classes, *, dtype=None, axis=-1):
     """Return vectors with a one at a place, and zeros."""
-    x = of_kinds(x, NUMBER)
-    at = axis_of(axis, x.ndim + 1)
+    x = _of_kinds(x, _NUMBER)
+    at = _axis_of(axis, x.ndim + 1)
     numbers = np.reshape(np.arange(num_classes), [1] * at + [num_classes] + [1] * (x.ndim - at))
     return (np.expand_dims(x, axis) == numbers).astype(float if dtype is None else dtype)

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from jax._checks import REAL, inexact, of_kinds
+from jax._checks import REAL as _REAL
+from jax._checks import inexact as _inexact
+from jax._checks import of_kinds as _of_kinds
 from jax.numpy import max as _largest
 from jax.numpy import sum as _sum
 from pscdsl import stop_gradient as _stopped
@@ -38,22 +40,22 @@ from pscdsl.special import ndtri as _ndtri
 
 def ndtr(x):
     """Return the distribution function of the normal distribution."""
-    return _ndtr(of_kinds(x, REAL))
+    return _ndtr(_of_kinds(x, _REAL))
 
 
 def ndtri(p):
     """Return the inverse of the distribution function of the normal distribution."""
-    return _ndtri(of_kinds(p, REAL))
+    return _ndtri(_of_kinds(p, _REAL))
 
 
 def log_ndtr(x):
     """Return the logarithm of the distribution function of the normal distribution."""
-    return _log_ndtr(of_kinds(x, REAL))
+    return _log_ndtr(_of_kinds(x, _REAL))
 
 
 def _real(x):
     """Return an array of real floats."""
-    return of_kinds(inexact(x), REAL)
+    return _of_kinds(_inexact(x), _REAL)
 
 
 def i0(x):
