@@ -146,19 +146,19 @@ def checked_function(
     try:
         of_class = module.own(owner) if owner else None
     except Failure as failure:
-        return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
+        return JaxFunction(name, node, unknown=cause(failure.diagnostics[0]))
     if owner and not isinstance(of_class, RecordClass):
-        return JaxFunction(name, node, unknown=_cause(UnknownValue(name=owner)))
+        return JaxFunction(name, node, unknown=cause(UnknownValue(name=owner)))
     verdict = _verdict(name, node, JaxDefinition(value, owner=owner))
     if not may_be_wrong and verdict.found:
-        verdict = replace(verdict, found=(), unknown=_cause(verdict.found[0]))
+        verdict = replace(verdict, found=(), unknown=cause(verdict.found[0]))
     has_constructor = isinstance(of_class, RecordClass) and "__init__" in of_class.members
     if not isinstance(of_class, RecordClass) or not has_constructor or verdict.is_right:
         return verdict
     try:  # what its fields are is up to the constructor
         made = _verdict(name, node, JaxDefinition(after_construction(of_class, value)))
     except Failure as failure:
-        made = JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
+        made = JaxFunction(name, node, unknown=cause(failure.diagnostics[0]))
     made = replace(made, programs=())  # of other parameters
     if made.is_right:
         return made
@@ -166,7 +166,7 @@ def checked_function(
         (each.code, replace(each.span, call_site=None)) for each in (*made.found, *made.suspected)
     }
     found = tuple(each for each in verdict.found if (each.code, each.span) in places)
-    unknown = made.unknown or _cause((*made.found, *verdict.found)[0])
+    unknown = made.unknown or cause((*made.found, *verdict.found)[0])
     return replace(verdict, found=found, unknown="" if found else unknown)
 
 
@@ -175,7 +175,7 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
     try:
         variants = definition.variants()
     except Failure as failure:
-        return JaxFunction(name, node, unknown=_cause(failure.diagnostics[0]))
+        return JaxFunction(name, node, unknown=cause(failure.diagnostics[0]))
     except Poisoned:
         return JaxFunction(name, node, unknown="its annotations are not known")
     unknown = ""
@@ -205,7 +205,7 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
             if proven:
                 return JaxFunction(name, node, tuple(proven))
             suspected = suspected or tuple(errors)
-            reason = reason or _cause((errors or found)[0])
+            reason = reason or cause((errors or found)[0])
             places = frozenset([(x.code, x.span) for x in errors])
             if places in seen and all(x.code[:4] in _OF_THE_LANGUAGE for x in errors):
                 unknown = unknown or reason
@@ -233,7 +233,8 @@ def _keeps(module: StaticModule, decorator: ast.expr, value: Closure) -> bool:
     return isinstance(made, Closure) and made.node is value.node
 
 
-def _cause(finding: Diagnostic) -> str:
+def cause(finding: Diagnostic) -> str:
+    """Return a finding as the reason why a function is not followed."""
     return f"{finding.code}: {finding.message()}"
 
 

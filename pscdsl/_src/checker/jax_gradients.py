@@ -19,6 +19,7 @@ from pscdsl._src.checker.jax_functions import JaxFunction, checked_function, is_
 from pscdsl._src.checker.jax_rewrites import rewritten
 from pscdsl._src.dialects.jax.derivatives import (
     MOST_EQUATIONS,
+    Bounded,
     Cotangent,
     Fault,
     Pullback,
@@ -36,7 +37,6 @@ from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import (
     Atom,
     Block,
-    Equation,
     Evaluator,
     Function,
     Literal,
@@ -280,23 +280,15 @@ def visit_of(
     return Visit(function.body, point.values, tuple(active), len(moving), sizes, function)
 
 
-class _Watching(Evaluator):
+class _Watching(Bounded):
     """Runs a program, and collects the blocks in it that reverse mode differentiates."""
 
     def __init__(
         self, sizes: Mapping[str, int], function: Function, found: list[Visit], spent: list[int]
     ) -> None:
-        super().__init__(sizes)
+        super().__init__(sizes, spent)
         self.function = function
         self.found = found
-        self.spent = spent
-        """The number of equations that were run."""
-
-    def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
-        self.spent[0] += 1
-        if self.spent[0] > MOST_EQUATIONS:
-            raise Unknown
-        return super().results(equation, inputs)
 
     def block(self, block: Block, operands: Sequence[NDArray]) -> tuple[NDArray, ...]:
         values: dict[Atom, NDArray] = dict(zip(block.params, operands, strict=True))

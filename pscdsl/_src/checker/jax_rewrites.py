@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from pscdsl._src.dialects.jax.derivatives import Fault
-from pscdsl._src.frontend.modules.jax_programs import is_package_of_ours
+from pscdsl._src.frontend.modules.jax_programs import place_outside
 from pscdsl._src.frontend.modules.scope import StaticModule
 from pscdsl._src.frontend.text.source import Source, last_name
 from pscdsl._src.ir.primitive import NDArray
@@ -36,9 +35,7 @@ def rewritten(module: StaticModule, fault: Fault) -> tuple[str, str, str]:
 
     The form is empty if none is known.
     """
-    span = fault.equation.span
-    while span.call_site is not None and is_package_of_ours(os.path.realpath(span.path)):
-        span = span.call_site
+    span = place_outside(fault.equation.span)
     source = _source(module, span)
     node = None if source is None else _node(source, span)
     operand = " and ".join(dict.fromkeys(_shown(x, fault) for x in fault.operands[:2]))

@@ -8,7 +8,7 @@ program.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from pscdsl._src.discover.usage import FunctionStatement
@@ -18,6 +18,7 @@ from pscdsl._src.frontend.interpreter.expressions import closure, evaluate, know
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import Field, Member, RecordClass
+from pscdsl._src.frontend.jax_annotations import is_abstract as has_no_body
 from pscdsl._src.frontend.modules.scope import (
     ModuleValue,
     StaticModule,
@@ -129,12 +130,8 @@ def is_abstract(node: object) -> bool:
     """Return whether this is a method with nothing to run: it is abstract, or always raises."""
     if not isinstance(node, FunctionStatement):
         return False
-    if any(ast.unparse(each).endswith("abstractmethod") for each in node.decorator_list):
-        return True
-    *_, last = node.body
-    documented = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    is_raise = isinstance(last, ast.Raise) and "NotImplementedError" in ast.unparse(last)
-    return not documented or (is_raise and len(documented) == 1) or is_stub(documented)
+    is_declared = any(ast.unparse(each).endswith("abstractmethod") for each in node.decorator_list)
+    return is_declared or has_no_body(node)
 
 
 def followed(cls: RecordClass) -> dict[str, Member]:
@@ -147,14 +144,6 @@ def followed(cls: RecordClass) -> dict[str, Member]:
         for name, member in cls.members.items()
         if member.kind != "unread" and not is_abstract(getattr(member.value, "node", None))
     }
-
-
-def is_stub(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a body is `...`, or `pass`."""
-    return all(
-        isinstance(x, ast.Pass) or (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant))
-        for x in body
-    )
 
 
 def method_of(

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Final
 
 from pscdsl._src.checker.check import deep_stack, quiet
+from pscdsl._src.checker.jax_functions import cause
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
 from pscdsl._src.dialects.jax.unknown import Annotated, Inferred
 from pscdsl._src.discover.candidates import Alternative, Candidate, Hint
@@ -54,7 +55,7 @@ from pscdsl._src.support.clock import thread_time
 from pscdsl.typing.array_types import TupleType, static_text
 from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NoSuchAttribute
-from pscdsl.typing.diagnostics import Diagnostic, Failure
+from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.signatures import Parameter, RecordSpec, Signature, Spec, StaticSpec
 
@@ -213,7 +214,7 @@ def inferred_functions(
                 parameters = _parameters(module, node, cls)
                 typing, unknown = _Inference(parameters, seconds).found()
             except Failure as failure:
-                unknown = _cause(failure.diagnostics[0])
+                unknown = cause(failure.diagnostics[0])
             except Poisoned:
                 unknown = "what it uses is not known"
             except Unfit as unfit:
@@ -221,10 +222,6 @@ def inferred_functions(
             except Exception as error:  # one function of ours to fix; the others go on
                 unknown = f"internal error: {type(error).__name__}: {error}"
         yield Inferred(span.path, span.line, span.column, name, typing and name + typing, unknown)
-
-
-def _cause(finding: Diagnostic) -> str:
-    return f"{finding.code}: {finding.message()}"
 
 
 def _functions(
@@ -350,12 +347,12 @@ def _shown(spec: Spec) -> str:
 def _obstacle(found: SignatureSearch, trials: Trials) -> str:
     """Return the first finding of the trial that came furthest."""
     if found.blocked:
-        return _cause(found.blocked[0])
+        return cause(found.blocked[0])
     if trials.exhausted or not found.failed:
         return "no types were found in time"
     known = [each for each in found.failed if not _is_opaque(each[0])] or found.failed
     _, best = max(known, key=lambda x: (min(map(place, x[1].errors), default=(0, 0)), -x[0].cost))
-    return _cause(best.errors[0]) if best.errors else "no types were found"
+    return cause(best.errors[0]) if best.errors else "no types were found"
 
 
 def _is_opaque(candidate: Candidate) -> bool:

@@ -201,12 +201,11 @@ def _is_flushed(x: NDArray) -> bool:
     return bool(np.any((x != 0) & (np.abs(x) < least)))
 
 
-class Pullback(Evaluator):
-    """Run programs at given sizes, and pull cotangents back through them."""
+class Bounded(Evaluator):
+    """Run programs at given sizes, with a bound on the equations that are run."""
 
-    def __init__(self, sizes: Mapping[str, int], facts: Assumptions, spent: list[int]) -> None:
+    def __init__(self, sizes: Mapping[str, int], spent: list[int]) -> None:
         super().__init__(sizes)
-        self.facts = facts
         self.spent = spent
         """The number of equations that were run."""
 
@@ -214,6 +213,17 @@ class Pullback(Evaluator):
         self.spent[0] += 1
         if self.spent[0] > MOST_EQUATIONS:
             raise Unknown
+        return super().results(equation, inputs)
+
+
+class Pullback(Bounded):
+    """Run programs at given sizes, and pull cotangents back through them."""
+
+    def __init__(self, sizes: Mapping[str, int], facts: Assumptions, spent: list[int]) -> None:
+        super().__init__(sizes, spent)
+        self.facts = facts
+
+    def results(self, equation: Equation, inputs: Sequence[NDArray]) -> Sequence[NDArray]:
         found = super().results(equation, inputs)
         if any(map(_is_flushed, found)):
             raise Unknown

@@ -45,10 +45,11 @@ class Construction:
     """Whether its fields are the parameters of its constructor, if it defines none."""
     has_unseen_bases: bool
     """Whether it inherits from classes that are not followed."""
-    rewritten: dict[ast.FunctionDef, ast.FunctionDef] = field(
-        default_factory=dict[ast.FunctionDef, ast.FunctionDef]
+    rewritten: dict[ast.FunctionDef, tuple[ast.FunctionDef, frozenset[str]]] = field(
+        default_factory=dict[ast.FunctionDef, "tuple[ast.FunctionDef, frozenset[str]]"]
     )
-    """The methods that store fields, as functions of a dict."""
+    """The methods that store fields, as functions of a dict, with the values of the class body that
+    they may store anew."""
 
     def instance(
         self, here: Builder, cls: RecordClass, args: Sequence[AnyValue], kwargs: _Fields
@@ -159,11 +160,13 @@ class Construction:
             return found
 
         if node not in self.rewritten:
-            self.rewritten[node] = _with_dict(cls, method, node)
+            stored = _stored_values(cls, node)
+            self.rewritten[node] = _with_dict(cls, method, node, stored), stored
         functions = StaticFunction(_SUPER, from_base), StaticFunction(_METHOD, of_instance)
-        values = {each: cls.class_attribute(each) for each in _stored_values(cls, node)}
+        made, stored = self.rewritten[node]
+        values = {each: cls.class_attribute(each) for each in stored}
         given = ({**values, **known}, *functions, *args)
-        found = replace(method, node=self.rewritten[node]).apply(here, given, kwargs)
+        found = replace(method, node=made).apply(here, given, kwargs)
         if not is_dict(found):
             raise Failure(NotSupported(what=f"this constructor of `{cls.title}`"))
         return found
@@ -201,7 +204,9 @@ def _may_show(cls: RecordClass, value: AnyValue) -> bool:
     return any(_may_show(cls, part) for part in parts(value))
 
 
-def _with_dict(cls: RecordClass, method: Closure, node: ast.FunctionDef) -> ast.FunctionDef:
+def _with_dict(
+    cls: RecordClass, method: Closure, node: ast.FunctionDef, stored: frozenset[str]
+) -> ast.FunctionDef:
     """Return the statement of a method with a dict in place of the instance."""
     positional = [*node.args.posonlyargs, *node.args.args]
     if not positional:
@@ -213,7 +218,7 @@ def _with_dict(cls: RecordClass, method: Closure, node: ast.FunctionDef) -> ast.
     made.args.posonlyargs = [own, *added, *others[:placed]]
     made.args.args = others[placed:]
     made.decorator_list = []
-    rewriting = _Rewriting(cls, method, own.arg, _stored_values(cls, node))
+    rewriting = _Rewriting(cls, method, own.arg, stored)
     body = [rewriting.visit(statement) for statement in made.body]
     me = ast.Name(own.arg, ast.Load())
     start = ast.Assign([ast.Name(own.arg, ast.Store())], ast.Dict([None], [me]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
@@ -214,7 +213,7 @@ def _excludes(frame: Frame) -> bool:
 
 def _is_of_jax(frame: Frame) -> bool:
     """Return whether a function stands for one of JAX's own, which refuses what it is given."""
-    return is_package_of_ours(os.path.realpath(frame.source.path), "jax")
+    return is_package_of_ours(frame.source.path, "jax")
 
 
 def _line(frame: Frame, node: ast.AST) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pscdsl._src.frontend.text.source import Source, last_name
 from pscdsl._src.support.tracebacks import JAX_PACKAGES
-from pscdsl.typing.diagnostics import Diagnostic
+from pscdsl.typing.diagnostics import Diagnostic, Span
 
 _OTHERS: Final = frozenset({"mlx", "pscdsl", "tensorflow", "torch"})
 """Libraries that types of jaxtyping may be about, and our own."""
@@ -46,7 +46,7 @@ def imports_of(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 def is_package_of_ours(path: str | None, package: str = "") -> bool:
     """Return whether a file belongs to the packages that stand for JAX's, or to one of them."""
-    return path is not None and path.startswith(os.path.join(_INSIDE, package))
+    return path is not None and os.path.realpath(path).startswith(os.path.join(_INSIDE, package))
 
 
 class JaxUse(Enum):
@@ -109,9 +109,14 @@ def enables_x64(source: Source) -> bool:
     return False
 
 
+def place_outside(span: Span) -> Span:
+    """Return a place, or the call that led there from the packages that stand for JAX's."""
+    while span.call_site is not None and is_package_of_ours(span.path):
+        span = span.call_site
+    return span
+
+
 def outside_packages(finding: Diagnostic) -> Diagnostic:
     """Return a finding in the packages that stand for JAX's at the call that led there."""
-    span = finding.span
-    while span.call_site is not None and is_package_of_ours(os.path.realpath(span.path)):
-        span = span.call_site
+    span = place_outside(finding.span)
     return finding if span is finding.span else finding.replaced(span=span, labels=())

@@ -18,6 +18,15 @@ def of_kinds(array, kinds):
     return found
 
 
+def of_one_dtype(*arrays):
+    """Return arrays that have one dtype."""
+    found = [np.asarray(each) for each in arrays]
+    for each in found:
+        if each.dtype != found[0].dtype:
+            raise TypeError("requires arguments to have the same dtypes")
+    return found
+
+
 def inexact(x):
     """Return an array of floats or complex numbers."""
     return np.asarray(x).astype(np.exp(np.zeros((), np.asarray(x).dtype)).dtype)

@@ -5,7 +5,7 @@ from enum import Enum
 import numpy as np
 
 import pscdsl as psc
-from jax._checks import BOOL, COMPLEX, INEXACT, NUMBER, REAL, WHOLE, of_kinds
+from jax._checks import BOOL, COMPLEX, INEXACT, NUMBER, REAL, WHOLE, of_kinds, of_one_dtype
 from pscdsl import special
 
 
@@ -19,11 +19,8 @@ class Precision(Enum):
 
 def alike(*arrays):
     """Return arrays of one dtype and one shape; a scalar meets any shape."""
-    found = [np.asarray(each) for each in arrays]
+    found = of_one_dtype(*arrays)
     whole = [each for each in found if np.ndim(each)]
-    for each in found:
-        if each.dtype != found[0].dtype:
-            raise TypeError("requires arguments to have the same dtypes")
     for each in whole:
         if np.shape(each) != np.shape(whole[0]):
             raise TypeError("arrays must have the same shapes")
@@ -115,10 +112,10 @@ def pow(x, y):
 
 def clamp(min, x, max):
     """Return the elements between two bounds; at these, gradients are 0."""
-    low, found, high = [of_kinds(each, (*BOOL, *WHOLE, *REAL)) for each in (min, x, max)]
+    low, found, high = of_one_dtype(
+        *[of_kinds(each, (*BOOL, *WHOLE, *REAL)) for each in (min, x, max)]
+    )
     for bound in (low, high):
-        if bound.dtype != found.dtype:
-            raise TypeError("requires arguments to have the same dtypes")
         if np.ndim(bound) and np.shape(bound) != np.shape(found):
             raise TypeError("bounds must be scalars, or of the shape of the array")
     bounded = np.minimum(np.maximum(found, low), high)

@@ -3,22 +3,13 @@
 import numpy as np
 
 import pscdsl as psc
-from jax._checks import NUMBER, WHOLE, axis_of, of_kinds
+from jax._checks import NUMBER, WHOLE, axis_of, of_kinds, of_one_dtype
 
 
 def _starts(starts, count):
     if isinstance(starts, (tuple, list)):
         return tuple(starts)
     return tuple([starts[at] for at in range(count)])
-
-
-def _of_one_dtype(*arrays):
-    """Return arrays that have one dtype."""
-    found = [np.asarray(each) for each in arrays]
-    for each in found:
-        if each.dtype != found[0].dtype:
-            raise TypeError("requires arguments to have the same dtypes")
-    return found
 
 
 def _from_start(starts, shape):
@@ -55,7 +46,7 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
 
 def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
     """Return an array with another part."""
-    operand, update = _of_one_dtype(operand, update)
+    operand, update = of_one_dtype(operand, update)
     if np.ndim(operand) != np.ndim(update):
         raise TypeError("update must have the same number of axes")
     starts = _starts(start_indices, np.ndim(operand))
@@ -175,14 +166,14 @@ def transpose(operand, permutation):
 
 def concatenate(operands, dimension):
     """Return arrays one after the other."""
-    return np.concatenate(_of_one_dtype(*operands), axis=axis_of(dimension, np.ndim(operands[0])))
+    return np.concatenate(of_one_dtype(*operands), axis=axis_of(dimension, np.ndim(operands[0])))
 
 
 def pad(operand, padding_value, padding_config):
     """Return an array with more elements around it, and none between."""
     if not all([inner == 0 for _, _, inner in padding_config]):
         return psc.stop_gradient.padding_between_elements
-    operand, value = _of_one_dtype(operand, padding_value)
+    operand, value = of_one_dtype(operand, padding_value)
     if len(padding_config) != np.ndim(operand) or np.ndim(value):
         raise TypeError("padding must be as many as axes, its value a scalar")
     return np.pad(

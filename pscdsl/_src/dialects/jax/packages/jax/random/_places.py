@@ -4,10 +4,10 @@ import numpy as np
 
 import pscdsl as psc
 import pscdsl.random as draws
-from jax._checks import axis_of
+from jax._checks import axis_of, inexact
 from jax.numpy._indexing import take
 from jax.numpy._reductions import argsort, cumsum
-from jax.random._uniform import gumbel, inexact, integer_of, shape_of, uniform
+from jax.random._uniform import gumbel, integer_of, shape_of, uniform
 
 _ROUNDS = (1, 1625, 2642245)
 """Above each of these numbers of elements, one more round of sorting keeps them apart."""

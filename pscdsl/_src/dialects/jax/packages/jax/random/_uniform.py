@@ -3,6 +3,7 @@
 import numpy as np
 
 import pscdsl.random as draws
+from jax._checks import inexact
 from jax.numpy.linalg import cholesky
 from pscdsl.special import erf as _erf
 from pscdsl.special import erfinv as _erf_inv
@@ -19,12 +20,6 @@ def integer_of(dtype):
     if not np.issubdtype(dtype, np.integer):
         raise ValueError
     return dtype
-
-
-def inexact(x):
-    """Return an array of floats."""
-    x = np.asarray(x)
-    return x.astype(np.exp(np.zeros((), x.dtype)).dtype)
 
 
 def shape_of(shape, *operands):

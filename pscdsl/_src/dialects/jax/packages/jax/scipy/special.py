@@ -78,8 +78,7 @@ def factorial(n, exact=False):
 
 def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
     """Return the logarithm of a sum of exponentials."""
-    a = np.asarray(a)
-    a = a.astype(np.exp(np.zeros((), a.dtype)).dtype)
+    a = _inexact(a)
     if b is not None:
         a, b = np.broadcast_arrays(a, np.asarray(b))
         where = (b != 0) if where is None else where & (b != 0)
