@@ -236,6 +236,7 @@ def check_module(
         annotated = tuple(annotated_functions(module))
         diagnostics.extend(finding for each in annotated for finding in each.found)
         diagnostics.extend(gradient_findings(module, annotated))
+    errors = [each.span for each in diagnostics if each.severity is Severity.ERROR]
     unfinished = {split_cell(kernel.path)[0] for kernel in kernels if kernel.status != "ok"}
     return CheckResult(
         (*diagnostics, *_merged(revealed)),
@@ -250,7 +251,7 @@ def check_module(
             for node in of_jax.functions
         ),
         unknown_calls=of_jax.unknown,
-        annotated=tuple(each.counted(module.source) for each in annotated),
+        annotated=tuple(each.counted(module.source, errors) for each in annotated),
         captured=tuple(
             sorted(
                 f"{each.module}.{name}"

@@ -7,7 +7,7 @@ elaborated once more with numbers for its sizes.  What cannot be followed is no 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -73,10 +73,14 @@ class JaxFunction:
         """True if it is proven for every size."""
         return not self.found and not self.unknown
 
-    def counted(self, source: Source) -> Annotated:
-        """Return what is counted of it."""
+    def counted(self, source: Source, errors: Iterable[Span]) -> Annotated:
+        """Return what is counted of it: it is wrong if one of the errors is in it."""
         place = source.span(self.node)
-        own = (self.name, bool(self.found), self.unknown, self.tried, self.outside)
+        is_wrong = any(
+            each.path == place.path and place.line <= each.line <= place.end_line
+            for each in errors
+        )
+        own = (self.name, is_wrong, self.unknown, self.tried, self.outside)
         return Annotated(place.path, place.line, place.column, *own)
 
 
