@@ -26,7 +26,7 @@ from pscdsl._src.primitives.reductions import (
     ordered,
     reducible,
 )
-from pscdsl._src.primitives.shaping import stored
+from pscdsl._src.primitives.shaping import Transpose, inverted, stored
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.dims import Size, numbers
@@ -145,6 +145,26 @@ class AlongAxis(Moving):
         (x,) = operands
         return (self.with_length(facts, x, self.axis, self.length, cut=self.cuts),)
 
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+        """Emit the move along the first axis, with the axis transposed there.
+
+        XLA makes the axis of the move the major one in memory, and gives this layout to what
+        computes the operand: its `fft` on CPUs then fails at run time.
+        """
+        if self.axis == 0:
+            return self.emit_first(hlo, x, given, result)
+        order = (self.axis, *[n for n in range(given.rank) if n != self.axis])
+        first, last = [
+            each.with_shape(tuple([each.shape[n] for n in order])) for each in (given, result)
+        ]
+        (x,) = Transpose(order).lower(hlo, (x,), (given,), (first,))
+        made = self.emit_first(hlo, x, first, last)
+        return Transpose(inverted(order)).lower(hlo, made, (last,), (result,))
+
+    def emit_first(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+        """Emit the result on several devices, along the first axis."""
+        raise NotImplementedError
+
 
 def on_device(here: Evaluation) -> DeviceEvaluation:
     """Return the context of a meaning as that of one device."""
@@ -226,8 +246,8 @@ class AllGather(AlongAxis, name="all_gather"):
         (x,) = operands
         return (np.concatenate(self.peers(here, x), self.axis),)
 
-    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
-        attributes = {"all_gather_dim": self.axis, "replica_groups": self.group_attribute(hlo)}
+    def emit_first(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+        attributes = {"all_gather_dim": 0, "replica_groups": self.group_attribute(hlo)}
         return _moved(hlo, "all_gather", x, given, result, attributes)
 
 
@@ -244,9 +264,9 @@ class ReduceScatter(AlongAxis, name="reduce_scatter"):
         (whole,) = AllReduce(self.over, self.mesh).evaluate(here, *operands)
         return OwnPart(self.over, self.mesh, self.axis, self.length).evaluate(here, whole)
 
-    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+    def emit_first(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
         body = _combining(hlo, "sum", given)
-        attributes = {"scatter_dimension": self.axis, "replica_groups": self.group_attribute(hlo)}
+        attributes = {"scatter_dimension": 0, "replica_groups": self.group_attribute(hlo)}
         return hlo.op("reduce_scatter", (x,), (result,), attributes, (body,))
 
     def cost(self, inputs: Types, outputs: Types) -> Size:

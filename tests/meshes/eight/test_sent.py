@@ -9,7 +9,10 @@ import pytest
 
 import pscdsl as psc
 from pscdsl._src.ir.builder import Value
+from pscdsl._src.ir.primitive import Primitive
 from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.primitives.collectives import AllGather, ReduceScatter
+from pscdsl._src.primitives.fft import Fft
 from pscdsl._src.primitives.reductions import Reduce
 from pscdsl._src.targets.pipeline import lower_module
 from pscdsl._src.transforms.partition import partition
@@ -72,3 +75,29 @@ def test_bytes_of_each_dtype(name: str, dtype: str) -> None:
     (found,) = program.run([MESH.put(x, "n@data d")])
     (whole,) = evaluate(function, SIZES, [x])
     assert np.array_equal(found, whole)
+
+
+OVER = ("data",), (("data", 4),)
+
+
+@pytest.mark.parametrize(
+    ("move", "result", "added"),
+    [
+        (AllGather(*OVER, 1, 16), "a n m", 1),
+        (ReduceScatter(*OVER, 1, 1), "a n@data m", 4),
+    ],
+)
+def test_spectra_move_along_an_inner_axis(move: Primitive, result: str, added: int) -> None:
+    """XLA's `fft` on CPUs takes only arrays whose first axis is the major one in memory."""
+
+    def build(x: Value) -> Sequence[Value]:
+        return move.bind(Fft("fft")(x))
+
+    function = Function("f", (), Assumptions(), block("c64[3 4 8]", build))
+    placements = [Placement.parse(each) for each in ("a n@data m", result)]
+    module = lower_module(function, {})
+    program = mesh_executable(module, MESH, placements[:1], placements[1:])
+    x = np.random.default_rng(0).normal(size=(3, 16, 8)).astype(np.complex64)
+    (found,) = program.run([x])
+    wanted = np.fft.fft(x).reshape(3, added, -1, 8).sum(1)
+    assert np.allclose(found, wanted, rtol=1e-4, atol=1e-4)
