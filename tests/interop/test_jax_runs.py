@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.interop.jax_runs import accepted, difference, imported, programs, runs, sizes_of
+from tests.interop.jax_runs import accepted, difference, imported, runs, sizes_of
 
 jax: Any = pytest.importorskip("jax")
 
@@ -218,7 +218,7 @@ def test_three_sizes_of_each_name_are_tried_and_1_where_it_is_admitted(
     program: tuple[Path, ModuleType],
 ) -> None:
     for function in accepted(program[0]):
-        for each in programs(function):
+        for each in function.programs():
             tried = [*sizes_of(each.function)]
             for name in each.function.dims:
                 found = {sizes[name] for sizes in tried}

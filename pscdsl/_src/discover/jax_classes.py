@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from pscdsl._src.dialects.jax.concrete import static_parameters
+from pscdsl._src.dialects.jax.library import JITTED, OF_ARRAYS
 from pscdsl._src.discover.usage import FunctionStatement
 from pscdsl._src.frontend.classes import DESCRIPTORS, WITHOUT_MEANING
 from pscdsl._src.frontend.interpreter.constructors import Construction
@@ -25,7 +27,7 @@ from pscdsl._src.frontend.modules.scope import (
     decorated,
     imported_module,
 )
-from pscdsl._src.frontend.text.source import called, subscripted
+from pscdsl._src.frontend.text.source import called, parameters, subscripted
 from pscdsl._src.frontend.values import AnyValue, External
 from pscdsl.typing.diagnostics import Failure
 
@@ -164,6 +166,19 @@ def method_of(
             if isinstance(value, External):
                 raise Unfit("its decorators are not known")
     return kind, closure(frame, node, node.name)
+
+
+def traced_parameters(module: StaticModule, node: FunctionStatement) -> frozenset[str]:
+    """Return the parameters that `jax.jit` traces, by the decorators of a function."""
+    frame, traced = module.frame(), set[str]()
+    for decorator in node.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        made = _evaluated(frame, called(decorator))
+        if getattr(made, "name", "") == "functools.partial" and call is not None and call.args:
+            made = _evaluated(frame, call.args[0])
+        if isinstance(made, Closure) and f"{made.scope.module}.{made.name}" in JITTED - OF_ARRAYS:
+            traced |= {*parameters(node)} - static_parameters(node, call)
+    return frozenset(traced)
 
 
 def class_statement(

@@ -20,7 +20,13 @@ from pscdsl._src.checker.jax_functions import cause
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
 from pscdsl._src.dialects.jax.unknown import Annotated, Inferred
 from pscdsl._src.discover.candidates import Alternative, Candidate, Hint
-from pscdsl._src.discover.jax_classes import Unfit, class_of, is_abstract, method_of
+from pscdsl._src.discover.jax_classes import (
+    Unfit,
+    class_of,
+    is_abstract,
+    method_of,
+    traced_parameters,
+)
 from pscdsl._src.discover.jax_parameters import Opaque, Parameters
 from pscdsl._src.discover.report import named
 from pscdsl._src.discover.search import (
@@ -29,6 +35,7 @@ from pscdsl._src.discover.search import (
     Branches,
     SignatureSearch,
     Trials,
+    first_choice,
     place,
     search,
 )
@@ -57,7 +64,7 @@ from pscdsl.typing.assumptions import Fact
 from pscdsl.typing.codes.language import NoSuchAttribute
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.signatures import Parameter, RecordSpec, Signature, Spec, StaticSpec
+from pscdsl.typing.signatures import Choice, Parameter, RecordSpec, Signature, Spec, StaticSpec
 
 SECONDS: Final = 1
 """The processor time for one function."""
@@ -67,30 +74,35 @@ MAX_RETURNED: Final = 8
 """Functions in a result that are tried."""
 
 
-class _Typed(JaxDefinition):
+class TypedFunction(JaxDefinition):
     """A JAX function under a signature that its text does not declare.
 
     Functions in its result are called, each with parameters of its own.
     """
 
-    def __init__(
-        self, trials: _Trials, signature: Signature, facts: Sequence[Fact], own: int
-    ) -> None:
+    def __init__(self, trials: _Trials, signature: Signature, facts: Sequence[Fact]) -> None:
         super().__init__(trials.closure)
-        self.trials = trials
-        self._own = own
+        self.own = trials.own
+        self.returned = trials.called
+        """The functions in its result, whose parameters are behind its own."""
+        self._trials = trials
         self._given_facts = tuple(facts)
         parameters = (
             replace(x, spec=in_dialect(x.spec, self.promotion)) for x in signature.parameters
         )
         self._signature = replace(signature, parameters=tuple(parameters))
 
+    @property
+    def choice(self) -> Choice:
+        """The choice that is tried."""
+        return first_choice(self.signature)
+
     def _run(self, session: Session, arguments: dict[str, Place]) -> AnyValue:
         spec = self.closure.node.args
         given = [*arguments.items()]
-        own = dict(given[: self._own])
-        if self.trials.own.makes is not None:
-            return _fields(session, self.trials.own.makes, own)
+        own = dict(given[: len(self.own.names)])
+        if self.own.makes is not None:
+            return _fields(session, self.own.makes, own)
         own |= _open(spec)
         result = super()._run(session, own)
         if self.outside:  # what other libraries return is no proof here
@@ -98,14 +110,13 @@ class _Typed(JaxDefinition):
         returned = [*_functions_in(result)]
         if not returned:
             return result
-        self.trials.returned = returned
-        called = self.trials.called
-        if [each.node for each in returned] != [each.closure.node for each in called]:
+        self._trials.returned = returned
+        if [each.node for each in returned] != [each.closure.node for each in self.returned]:
             return None
         results: list[AnyValue] = []
-        rest = iter([value for _, value in given[self._own :]])
+        rest = iter([value for _, value in given[len(self.own.names) :]])
         assert session.program is not None
-        for closure, parameters in zip(returned, called, strict=True):
+        for closure, parameters in zip(returned, self.returned, strict=True):
             names = {name: next(rest) for name in parameters.names}
             names |= _open(closure.node.args)
             results.append(load(closure.enter(session, names)))
@@ -163,11 +174,14 @@ class _Trials(Trials):
                 parameters.append(Parameter(each.prefix + name, spec))
         return Signature(self.closure.name, tuple(parameters), None)
 
+    def defined(self, candidate: Candidate) -> TypedFunction:
+        """Return the function under a candidate."""
+        made = TypedFunction(self, self.signature(candidate), candidate.facts)
+        made.most_steps = MAX_STEPS
+        return made
+
     def _defined(self, candidate: Candidate, result: Spec | None) -> Definition:
-        signature = self.signature(candidate)
-        definition = _Typed(self, signature, candidate.facts, len(self.own.names))
-        definition.most_steps = MAX_STEPS
-        return definition
+        return self.defined(candidate)
 
 
 def infer(
@@ -200,7 +214,7 @@ def inferred_functions(
 
     Functions at the places that are `decided` are left out. Nothing is tried after the `end`.
     """
-    for name, node, cls in _functions(module.source.tree):
+    for name, node, cls in functions_of(module.source.tree):
         span = module.source.span(node)
         if (span.path, span.line) in decided:
             continue
@@ -211,8 +225,7 @@ def inferred_functions(
             continue
         with deep_stack(), quiet():
             try:
-                parameters = _parameters(module, node, cls)
-                typing, unknown = _Inference(parameters, seconds).found()
+                typing = shown(typed_function(module, node, cls, seconds))
             except Failure as failure:
                 unknown = cause(failure.diagnostics[0])
             except Poisoned:
@@ -224,7 +237,7 @@ def inferred_functions(
         yield Inferred(span.path, span.line, span.column, name, typing and name + typing, unknown)
 
 
-def _functions(
+def functions_of(
     tree: ast.Module,
 ) -> Iterator[tuple[str, FunctionStatement, ast.ClassDef | None]]:
     """Yield the functions and methods of a module, without abstract ones."""
@@ -237,17 +250,18 @@ def _functions(
                     yield f"{node.name}.{each.name}", each, node
 
 
-def _parameters(
-    module: StaticModule, node: FunctionStatement, cls: ast.ClassDef | None
-) -> Parameters:
-    """Return a function with its parameters; raise `Unfit` if it is none that is tried."""
+def typed_function(
+    module: StaticModule, node: FunctionStatement, cls: ast.ClassDef | None, seconds: float
+) -> TypedFunction:
+    """Return a function with types that are found; raise `Unfit` if there are none."""
     if isinstance(node, ast.AsyncFunctionDef):
         raise Unfit("it is a coroutine")
     if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(node)):
         raise Unfit("it is a generator")
     owner = None if cls is None else class_of(module, cls)
     kind, closure = method_of(module, node, owner)
-    return Parameters(closure, owner, kind)
+    traced = traced_parameters(module, node)
+    return _Inference(Parameters(closure, owner, kind, traced=traced), seconds).found()
 
 
 class _Inference:
@@ -258,18 +272,18 @@ class _Inference:
         self.called: list[Parameters] = []
         self.deadline = thread_time() + seconds
 
-    def found(self) -> tuple[str, str]:
-        """Return the typing, or the reason why there is none."""
+    def found(self) -> TypedFunction:
+        """Return the function with the types that were found; raise `Unfit` if there are none."""
         while True:
             trials = self._trials()
             found = self._searched(trials)
             if found.accepted is None:
                 if trials.exhausted or not self._extended(found):
-                    return "", _obstacle(found, trials)
+                    raise Unfit(_obstacle(found, trials))
             elif len(trials.returned) > MAX_RETURNED:
-                return "", "its result holds many functions"
+                raise Unfit("its result holds many functions")
             elif [x.node for x in trials.returned] == [x.closure.node for x in self.called]:
-                return self._typing(trials, found.accepted), ""
+                return self._named(trials, found.accepted)
             else:
                 self.called = [
                     Parameters(each, prefix=f"{each.name.strip('<>')}_{at}__")
@@ -302,25 +316,30 @@ class _Inference:
         asked = {(x.owner, x.attribute) for x in errors if isinstance(x, NoSuchAttribute)}
         return any([each.extend(*pair) for pair in sorted(asked) for each in self._every()])
 
-    def _typing(self, trials: _Trials, accepted: Candidate) -> str:
-        """Return the parameters and the result of an accepted candidate."""
+    def _named(self, trials: _Trials, accepted: Candidate) -> TypedFunction:
+        """Return the function as accepted, with readable names of sizes."""
         usages: dict[str, Usage] = {}
         hints: dict[str, Hint] = {}
         for each in self._every():
             usages |= each.all_usages()
             hints |= each.all_hints()
-        final = named(accepted, usages, hints)
-        program = trials.run(final).program
-        signature = trials.definition(final).signature
-        own = len(self.own.names)
-        result = "" if program is None else str(program.result)
-        if self.called and program is not None and isinstance(program.result, TupleType):
-            rest, shown = [*signature.parameters[own:]], []
-            for each, made in zip(self.called, program.result.items, strict=True):
-                mine, rest = rest[: len(each.names)], rest[len(each.names) :]
-                shown.append(f"{each.closure.name}({_listed(mine, each.prefix)}) -> {made}")
-            result = ", ".join(shown)
-        return f"({_listed(signature.parameters[:own])}) -> {result}"
+        made = trials.defined(named(accepted, usages, hints))
+        made.instance(made.choice)
+        return made
+
+
+def shown(function: TypedFunction) -> str:
+    """Return the parameters and the result."""
+    signature, made = function.signature, function.instance(function.choice).result
+    own, called = len(function.own.names), function.returned
+    result = str(made)
+    if called and isinstance(made, TupleType):
+        rest, texts = [*signature.parameters[own:]], []
+        for each, part in zip(called, made.items, strict=True):
+            mine, rest = rest[: len(each.names)], rest[len(each.names) :]
+            texts.append(f"{each.closure.name}({_listed(mine, each.prefix)}) -> {part}")
+        result = ", ".join(texts)
+    return f"({_listed(signature.parameters[:own])}) -> {result}"
 
 
 def _listed(parameters: Sequence[Parameter], prefix: str = "") -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -59,6 +59,8 @@ _OF_ARRAYS: Final = frozenset("at mT aval block_until_ready weak_type sharding".
 _OF_RECORDS: Final = frozenset("replace _replace _asdict _fields".split())
 _KEYS: Final = frozenset("key keys rng rngs prng".split())
 """Last words of names that are random keys more often than not."""
+_KNOWN: Final = frozenset({"static", "function"})
+"""Kinds of arguments that have no value while a function is traced."""
 
 
 class Opaque(Marker):
@@ -95,9 +97,16 @@ class Parameters:
     """The parameters of one function, with the evidence of its text about them."""
 
     def __init__(
-        self, closure: Closure, owner: RecordClass | None = None, kind: str = "", prefix: str = ""
+        self,
+        closure: Closure,
+        owner: RecordClass | None = None,
+        kind: str = "",
+        prefix: str = "",
+        traced: Container[str] = (),
     ) -> None:
         self.closure = closure
+        self.traced = traced
+        """Those whose values are not known while the function is traced."""
         self.prefix = prefix
         """The start of the names of the types to find."""
         self.frame = closure.annotation_frame()
@@ -264,12 +273,20 @@ class Parameters:
         if not usage.called:
             found.append(Alternative("function", FUNCTION, 5))
         found.append(Alternative("array", StaticSpec("Any", (Opaque(full),)), 6))
+        if name.partition(MARK)[0] in self.traced:
+            given = default if _is_hashable(default) else None
+            found = [x for x in found if x.kind not in _KNOWN or _is_of(x.spec, given)]
         return tuple(dict.fromkeys(found))
 
 
 def size_spec(name: str) -> StaticSpec:
     """Return the type of an integer that may be the size of an array, whatever it is."""
     return StaticSpec("int", (variable(name),), Instance(int))
+
+
+def _is_of(spec: Spec, value: object) -> bool:
+    """Return whether a value is the first that is tried."""
+    return isinstance(spec, StaticSpec) and (spec.samples or ())[:1] == (value,)
 
 
 def _is_hashable(value: object) -> bool:

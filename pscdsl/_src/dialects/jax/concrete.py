@@ -11,7 +11,13 @@ from collections.abc import Iterator, Sequence
 from pscdsl._src.dialects.jax.arrays import Arrays, Traced, certain_name
 from pscdsl._src.dialects.jax.library import JITTED, OF_ARRAYS, TRACING, TRANSPARENT
 from pscdsl._src.dialects.jax.names import Scope, own_nodes
-from pscdsl._src.frontend.text.source import FunctionStatement, children, parameters, with_defaults
+from pscdsl._src.frontend.text.source import (
+    FunctionNode,
+    FunctionStatement,
+    children,
+    parameters,
+    with_defaults,
+)
 from pscdsl.typing.codes.language import ArrayLeavesProgram, BranchOnArray
 from pscdsl.typing.diagnostics import Diagnostic
 
@@ -59,7 +65,7 @@ def traced(
     spec = node.args
     given = [*spec.posonlyargs, *spec.args]
     defaults = {each.arg for each, _ in with_defaults(spec)}
-    statics = static_parameters(scope, call, skipped=int(is_bound)) if of_jit else frozenset[str]()
+    statics = static_parameters(node, call, skipped=int(is_bound)) if of_jit else frozenset[str]()
     own = {given[0].arg} if scope.owner is not None and given else set[str]()
     numbers = [
         each for each in (*given, *spec.kwonlyargs) if each.arg not in {*defaults, *statics, *own}
@@ -72,13 +78,12 @@ def traced(
     return Traced(scope, frozenset(each.arg for each in numbers), frozenset(arrays))
 
 
-def static_parameters(scope: Scope, call: ast.Call | None, *, skipped: int = 0) -> frozenset[str]:
+def static_parameters(
+    node: FunctionNode, call: ast.Call | None, *, skipped: int = 0
+) -> frozenset[str]:
     """Return the parameters that a transformation's options keep static; all if that is unknown."""
-    if isinstance(scope.node, ast.Module):
-        return frozenset()
-    spec = scope.node.args
-    names = [each.arg for each in (*spec.posonlyargs, *spec.args)][skipped:]
-    every = frozenset(parameters(scope.node))
+    names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][skipped:]
+    every = frozenset(parameters(node))
     found = set[str]()
     for word in call.keywords if call is not None else ():
         if word.arg not in ("static_argnums", "static_broadcasted_argnums", "static_argnames"):

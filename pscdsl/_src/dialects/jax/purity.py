@@ -112,7 +112,7 @@ class Purity:
                     name, call = self._transformation(scope.parent or scope, each)
                     if name in RUN:
                         first = parameters(node)[:1]
-                        statics = static_parameters(scope, call)
+                        statics = static_parameters(node, call)
                         holds = scope.owner is not None and not statics.isdisjoint(first)
                         yield Region(scope, name, each, holds, traced(scope, name, call))
             for inner in own_nodes(node):

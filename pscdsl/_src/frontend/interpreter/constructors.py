@@ -141,7 +141,7 @@ class Construction:
             assert is_dict(fields)
             if owner.parents:
                 return dict(self._fields(here, cls, owner.parents[0], fields, args, kwargs))
-            if owner.construction is None or owner.construction.has_unseen_bases:
+            if owner.construction is None or owner.has_unseen_bases:
                 what = f"`super()` of `{owner.title}`, which inherits from what is not followed,"
                 raise Failure(NotSupported(what=what))
             return fields

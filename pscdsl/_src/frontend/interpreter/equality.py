@@ -169,6 +169,7 @@ def _is_closed_one(value: AnyValue, closed: AnyValue) -> bool | None:
     if isinstance(value, RecordValue):
         alike = {"namedtuple": tuple, "precord": dict}.get(value.cls.kind)
         own = any(name in value.cls.members for name in ("__eq__", "__ne__"))
+        own |= value.cls.has_unseen_bases
         return None if own or (alike is not None and isinstance(closed, alike)) else False
     return False if isinstance(value, _SAME_THING) else None
 
@@ -389,19 +390,25 @@ def _is_in_jax(value: AnyValue, cls: AnyValue) -> bool | None:
     return False
 
 
+def _may_be_any(value: AnyValue) -> bool:
+    """Return whether a value is an instance of a class with bases that are not followed."""
+    return isinstance(value, RecordValue) and value.cls.has_unseen_bases
+
+
 def _is(value: AnyValue, cls: AnyValue) -> bool | None:
     name = getattr(cls, "name", None)
     if isinstance(cls, RecordClass):
         if cls.kind in ("namespace", "typeddict"):
             return None  # a protocol, a class without instances, or one that Python does not ask
-        return isinstance(value, RecordValue) and cls in value.cls.ancestry()
+        found = isinstance(value, RecordValue) and cls in value.cls.ancestry()
+        return found or (None if _may_be_any(value) else False)
     if not isinstance(name, str) or not isinstance(cls, Marker | External | StaticFunction):
         return None
     if isinstance(cls, StaticFunction) and name not in PYTHON:
         return None  # Python takes a function for no class
     if name == "builtins.object":
         return True
-    if name.startswith(OPEN):
+    if name.startswith(OPEN) or _may_be_any(value):
         return None
     if python_numbers.is_number(value):
         return python_numbers.is_of(value, name, PYTHON)

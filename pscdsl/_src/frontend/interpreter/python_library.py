@@ -983,7 +983,7 @@ def _cast(here: Builder, typ: AnyValue, val: AnyValue) -> AnyValue:
 def _callable(here: Builder, obj: AnyValue, /) -> bool:
     if isinstance(obj, External):
         raise Failure(external_value(obj))
-    if isinstance(obj, RecordValue):
+    if isinstance(obj, RecordValue) and not obj.cls.has_unseen_bases:
         return "__call__" in obj.cls.members
     if is_closed(obj) or is_traced(obj):
         return False

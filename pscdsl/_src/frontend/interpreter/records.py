@@ -131,10 +131,15 @@ class RecordClass(Applicable):
         for each in self.parents:
             yield from each.ancestry()
 
+    @property
+    def has_unseen_bases(self) -> bool:
+        """True if it derives from classes that are not followed, which may define anything."""
+        return self.construction is not None and self.construction.has_unseen_bases
+
     def refuse_special(self, *methods: str) -> None:
         """Refuse syntax for which the class defines a method, which can be called by its name."""
         for name in methods:
-            if name in self.members:
+            if name in self.members or self.has_unseen_bases:
                 raise Failure(
                     Unsupported(
                         what=f"`{name}` of `{self.title}`",
