@@ -171,10 +171,11 @@ class ResultLost(Diagnostic, code="PSC209"):
     """The kernel that binds its parameter `name` to the new value, and returns nothing."""
     update: str = ""
     """The call that returns the new value, and whose result nothing is done with."""
+    new: str = "array"
 
     def message(self) -> str:
         if self.update:
-            return f"`{self.name}` stays as it is: nothing is done with the new array"
+            return f"`{self.name}` stays as it is: nothing is done with the new {self.new}"
         return (
             f"`{self.function}` returns nothing, and the new `{self.name}` is lost: "
             "its caller's stays as it is"

@@ -77,8 +77,7 @@ class JaxFunction:
         """Return what is counted of it: it is wrong if one of the errors is in it."""
         place = source.span(self.node)
         is_wrong = any(
-            each.path == place.path and place.line <= each.line <= place.end_line
-            for each in errors
+            each.path == place.path and place.line <= each.line <= place.end_line for each in errors
         )
         own = (self.name, is_wrong, self.unknown, self.tried, self.outside)
         return Annotated(place.path, place.line, place.column, *own)

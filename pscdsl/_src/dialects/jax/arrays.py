@@ -44,7 +44,9 @@ _ARRANGING_METHODS = frozenset(
 )
 _UPDATES = frozenset("set add multiply mul divide power min max apply subtract".split())
 _VIEWS = frozenset({"T", "mT"})
+_WITH_VALUE = frozenset({"jax.value_and_grad", "equinox.filter_value_and_grad"})
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_OF_TWO = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)
 _OF_NUMBERS = (ast.Add, ast.Sub, ast.Div, ast.FloorDiv, ast.Pow)
 
 
@@ -93,7 +95,7 @@ class Arrays:
             case ast.BinOp(left=left, op=op, right=right):
                 kinds = {self.kind(scope, each) for each in (left, right)}
                 if kinds == {"parameter"}:
-                    return isinstance(op, _OF_NUMBERS) and not isinstance(op, ast.Add)
+                    return isinstance(op, _OF_TWO)
                 of_numbers = isinstance(op, _OF_NUMBERS) and kinds == {"number", "parameter"}
                 return of_numbers or "array" in kinds
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert(), operand=operand):
@@ -106,8 +108,9 @@ class Arrays:
                     {"array"} if isinstance(op, ast.Eq | ast.NotEq) else {"array", "parameter"}
                 )
                 return "" not in kinds and not kinds.isdisjoint(certain)
-            case ast.Subscript(value=value):
-                return self.is_array(scope, value)
+            case ast.Subscript(value=value, slice=index):
+                first = isinstance(index, ast.Constant) and index.value == 0
+                return self.is_array(scope, value) or (first and _gives_value(scope, value))
             case ast.Attribute(value=value, attr=attr):
                 return attr in _VIEWS and self.is_array(scope, value)
             case ast.IfExp(body=body, orelse=orelse):
@@ -207,6 +210,23 @@ def certain_name(scope: Scope, node: ast.expr) -> str:
     return scope.program.full_name(scope, node)
 
 
+def _gives_value(scope: Scope, node: ast.expr) -> bool:
+    """Return whether a call is one of `jax.value_and_grad(f)`, whose first result is an array."""
+    match node:
+        case ast.Call(func=ast.Call() as made):
+            pass
+        case ast.Call(func=ast.Name(id=name)):
+            owner = scope.owner_of(name)
+            value = None if owner is None or name in owner.rebound else owner.values.get(name)
+            if not isinstance(value, ast.Call):
+                return False
+            scope, made = owner or scope, value
+        case _:
+            return False
+    options = {word.arg for word in made.keywords}
+    return certain_name(scope, made.func) in _WITH_VALUE and options.isdisjoint((None, "has_aux"))
+
+
 def _bindings(scope: Scope) -> Mapping[str, list[ast.expr | None]]:
     """Return what each name of a scope is bound to; None for what is not known."""
     found: dict[str, list[ast.expr | None]] = {}
@@ -215,6 +235,8 @@ def _bindings(scope: Scope) -> Mapping[str, list[ast.expr | None]]:
         match each:
             case ast.Assign(targets=targets, value=value):
                 known.update((target, value) for target in targets)
+                if isinstance(target := targets[0], ast.Tuple):
+                    known[target.elts[0]] = ast.Subscript(value, ast.Constant(0))
             case ast.AnnAssign(target=target, value=value) if value is not None:
                 known[target] = value
             case ast.NamedExpr(target=target, value=value):

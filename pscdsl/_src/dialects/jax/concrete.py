@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pscdsl._src.dialects.jax.arrays import Arrays, Traced, certain_name
 from pscdsl._src.dialects.jax.library import JITTED, OF_ARRAYS, TRACING, TRANSPARENT
 from pscdsl._src.dialects.jax.names import Scope, own_nodes
+from pscdsl._src.dialects.jax.sizes import unknown_sizes
 from pscdsl._src.frontend.text.source import (
     FunctionNode,
     FunctionStatement,
@@ -22,6 +23,18 @@ from pscdsl.typing.codes.language import ArrayLeavesProgram, BranchOnArray
 from pscdsl.typing.diagnostics import Diagnostic
 
 NUMBERS = frozenset(f"builtins.{name}" for name in ("int", "float", "complex", "bool", "range"))
+_OF_PYTHON = {
+    f"math.{name}": f"`jnp.{name.removeprefix('f') if name == 'fabs' else name}`"
+    for name in (
+        "sqrt sin cos tan exp log log2 log10 log1p expm1 sinh cosh tanh asin acos atan atan2 fabs "
+        "hypot pow floor ceil degrees radians isnan isinf isfinite copysign fmod"
+    ).split()
+} | {
+    "math.erf": "`jax.scipy.special.erf`",
+    "math.erfc": "`jax.scipy.special.erfc`",
+    "math.lgamma": "`jax.scipy.special.gammaln`",
+}
+"""Functions that read a number of Python, with those of JAX that compute the same."""
 OF_NUMPY = frozenset(
     f"numpy.{name}"
     for name in (
@@ -131,10 +144,13 @@ def needed_values(
                     tested,
                     BranchOnArray(construct=f"`{construct}`", found=found, rewrite=help_),
                 )
+        for sized, finding in unknown_sizes(arrays, scope, each):
+            yield scope, sized, finding
         if not isinstance(each, ast.Call):
             continue
         if (function := _converted(arrays, scope, each)) is not None:
             rewrite = f"`jnp.{function.partition('.')[2]}`" if "." in function[1:] else ""
+            rewrite = _OF_PYTHON.get(function, rewrite)
             yield scope, each, ArrayLeavesProgram(function=function, rewrite=rewrite)
         called = scope.program.function(scope, each.func)
         if called is not None and isinstance(each.func, ast.Name) and called not in seen:
@@ -172,6 +188,8 @@ def _converted(arrays: Arrays, scope: Scope, call: ast.Call) -> str | None:
     name = certain_name(scope, call.func)
     if name in NUMBERS and not kinds.isdisjoint(("array", "parameter")):
         return name.removeprefix("builtins.")
+    if name in _OF_PYTHON and not kinds.isdisjoint(("array", "parameter")):
+        return name
     return f"np.{name.removeprefix('numpy.')}" if name in OF_NUMPY and "array" in kinds else None
 
 

@@ -17,6 +17,7 @@ from pscdsl._src.dialects.jax.intended import is_test
 from pscdsl._src.dialects.jax.library import (
     BODIES,
     CLOCKS,
+    DERIVATIVES,
     FOLLOWED,
     JITTED,
     NUMPY_STATES,
@@ -55,6 +56,11 @@ _CONTAINERS = frozenset(
     }
 )
 _CALLING = PER_ELEMENT | {"functools.partial", "builtins.filter", "builtins.sorted"}
+_LEVELS = frozenset("debug info warning error critical exception log".split())
+_SIMPLE = ast.Assign | ast.AugAssign | ast.Expr | ast.AnnAssign | ast.Return
+_LOGGER = "logging.getLogger"
+_UPDATING = frozenset({"optax.apply_updates", "equinox.apply_updates", "equinox.tree_at"})
+"""Functions that return a new tree in place of the one that they are given."""
 _OUTPUT = frozenset({"builtins.print", "builtins.input", "builtins.open", "builtins.breakpoint"})
 
 
@@ -70,6 +76,13 @@ class Region:
     """Whether its first parameter is an object that exists outside."""
     traced: Traced | None = None
     """What is traced of it, if its elements are not known."""
+    title: str = ""
+    """The name of what the transformation returns, if it has one."""
+
+    def is_traced(self, scope: Scope, node: ast.expr) -> bool:
+        """Return whether an expression is certainly an array whose elements are not known."""
+        kinds = ("array", "parameter")
+        return self.traced is not None and Arrays(self.traced).kind(scope, node) in kinds
 
 
 class Purity:
@@ -114,7 +127,8 @@ class Purity:
                         first = parameters(node)[:1]
                         statics = static_parameters(node, call)
                         holds = scope.owner is not None and not statics.isdisjoint(first)
-                        yield Region(scope, name, each, holds, traced(scope, name, call))
+                        known = traced(scope, name, call)
+                        yield Region(scope, name, each, holds, known, node.name)
             for inner in own_nodes(node):
                 if isinstance(inner, ast.Call):
                     yield from self._run_by(scope, inner)
@@ -134,9 +148,11 @@ class Purity:
             return
         given = [call.args[place] for place in RUN[name] if place < len(call.args)]
         given += [word.value for word in call.keywords if word.arg in BODIES]
+        title = next((title for title, value in scope.values.items() if value is call), "")
         for each in given:
             parts = each.elts if isinstance(each, ast.List | ast.Tuple) else [each]
             for part in parts:
+                part = self._differentiated(scope, part)
                 whole = part
                 if isinstance(part, ast.Call) and part.args:
                     maker = self.program.full_name(scope, part.func)
@@ -151,7 +167,15 @@ class Purity:
                         values = traced(function, name, call, is_bound=of_self)
                     else:
                         values = traced(function, name, call, is_partial=True)
-                    yield Region(function, name, call.func, of_self, values)
+                    yield Region(function, name, call.func, of_self, values, title)
+
+    def _differentiated(self, scope: Scope, node: ast.expr) -> ast.expr:
+        """Return `f` of `jax.grad(f)`, whose parameters are those of `f`."""
+        while isinstance(node, ast.Call) and node.args:
+            if self.program.full_name(scope, node.func) not in DERIVATIVES:
+                break
+            node = node.args[0]
+        return node
 
     # The effects in a region.
 
@@ -171,7 +195,8 @@ class Purity:
             of_self = isinstance(each, ast.Attribute)
             if isinstance(function.node, FunctionStatement) and function.title == "__init__":
                 continue
-            self._walk(region, function, seen, holds_self and of_self)
+            holds = holds_self or self._is_own_member(region, scope, each)
+            self._walk(region, function, seen, holds and of_self)
 
     def _cause(self, scope: Scope, node: ast.expr) -> Cause | None:
         """Return why the effects of a function are not known; None if they are."""
@@ -207,12 +232,15 @@ class Purity:
     def _effects(self, region: Region, scope: Scope, node: ast.AST, holds_self: bool) -> None:
         match node:
             case ast.Call():
-                self._call(region, scope, node)
+                self._call(region, scope, node, holds_self)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 self._declared(region, scope, names)
-            case ast.Assign(targets=targets):
+            case ast.Assign(targets=targets, value=value):
                 for each in targets:
                     self._store(region, scope, each, holds_self)
+                    if isinstance(each, ast.Subscript) and region.is_traced(scope, value):
+                        what = f"an assignment to an item of `{self._text(scope, each.value)}`"
+                        self._change_of_own(region, scope, each.value, each, what, holds_self)
             case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
                 self._store(region, scope, target, holds_self)
             case ast.Delete(targets=targets):
@@ -221,7 +249,7 @@ class Purity:
             case _:
                 pass
 
-    def _call(self, region: Region, scope: Scope, node: ast.Call) -> None:
+    def _call(self, region: Region, scope: Scope, node: ast.Call, holds_self: bool) -> None:
         name = scope.program.full_name(scope, node.func)
         shown = name.removeprefix("builtins.")
         if name in _OUTPUT:
@@ -239,8 +267,32 @@ class Purity:
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
             if is_test(scope) and all(isinstance(each, ast.Constant) for each in node.args):
                 return
-            what = f"`{scope.program.source.text_of(node.func)}`"
+            what = f"`{self._text(scope, node.func)}`"
             self._mutation(region, scope, node.func.value, node, what)
+            self._change_of_own(region, scope, node.func.value, node, what, holds_self)
+        elif self._logs(scope, node.func, name):
+            if any(region.is_traced(scope, each) for each in _shown(node)):
+                rewrite = "`jax.debug.callback` calls a function when the program runs"
+                function = self._text(scope, node.func)
+                self._report(region, scope, node, SideEffect(function=function, rewrite=rewrite))
+
+    def _logs(self, scope: Scope, node: ast.expr, name: str) -> bool:
+        """Return whether a function writes to a log."""
+        if not isinstance(node, ast.Attribute) or node.attr not in _LEVELS:
+            return False
+        if name.rpartition(".")[0] in ("logging", "absl.logging"):
+            return True
+        meaning = scope.program.meaning(scope, node.value)
+        if not isinstance(meaning, Variable):
+            return False
+        value = meaning.scope.values.get(meaning.name)
+        if not isinstance(value, ast.Call):
+            return False
+        return meaning.scope.program.full_name(meaning.scope, value.func) == _LOGGER
+
+    @staticmethod
+    def _text(scope: Scope, node: ast.AST) -> str:
+        return scope.program.source.text_of(node)
 
     def _draws(self, name: str, node: ast.Call) -> bool:
         module, _, last = name.rpartition(".")
@@ -259,6 +311,12 @@ class Purity:
                     text = self.source.text_of(owner)
                     call = " ".join(self.source.text_of(value).split())
                     finding = ResultLost(name=text, update=call)
+            case ast.Expr(value=ast.Call(func=func, args=args) as call):
+                name = self.program.full_name(scope, func)
+                owner = args[name == "equinox.tree_at"] if len(args) > 1 else None
+                if name in _UPDATING and isinstance(owner, ast.Name | ast.Attribute):
+                    text = " ".join(self.source.text_of(call).split())
+                    finding = ResultLost(name=self.source.text_of(owner), update=text, new="tree")
             case (
                 ast.Assign(targets=[ast.Subscript(value=owner) as target])
                 | ast.AugAssign(target=ast.Subscript(value=owner) as target)
@@ -303,12 +361,10 @@ class Purity:
                     self._store(region, scope, each, holds_self)
             case ast.Starred(value=value):
                 self._store(region, scope, value, holds_self)
-            case ast.Attribute(value=ast.Name(id=name)):
-                own = holds_self and name in scope.names and self._is_self(scope, name)
-                if own or self._is_outer_self(region, scope, name):
-                    self._report(
-                        region, scope, target, OuterWrite(name=scope.program.source.text_of(target))
-                    )
+            case ast.Attribute():
+                if self._is_own_member(region, scope, target, holds_self):
+                    name = self._text(scope, target)
+                    self._report(region, scope, target, OuterWrite(name=name))
             case ast.Subscript(value=owner):
                 if isinstance(owner, ast.Name):
                     what = f"an assignment to an item of `{owner.id}`"
@@ -325,6 +381,37 @@ class Purity:
         owner = scope.owner_of(name)
         around = owner is not None and not owner.is_inside(region.scope)
         return around and region.scope.is_inside(owner or scope) and self._is_self(scope, name)
+
+    def _is_own_member(
+        self, region: Region, scope: Scope, node: ast.expr, holds_self: bool = False
+    ) -> bool:
+        """Return whether an expression is a member of an object that outlives the region."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=name)):
+                own = holds_self and name in scope.names and self._is_self(scope, name)
+                return own or self._is_outer_self(region, scope, name)
+            case _:
+                return False
+
+    def _change_of_own(
+        self, region: Region, scope: Scope, owner: ast.expr, node: ast.AST, what: str, holds: bool
+    ) -> None:
+        """Report a change of `self.name` where each method of the class binds it to a container."""
+        if not self._is_own_member(region, scope, owner, holds):
+            return
+        assert isinstance(owner, ast.Attribute)
+        assert isinstance(owner.value, ast.Name)
+        method = scope.program.method_scope(scope, owner.value.id)
+        methods = method.owner.methods if method is not None and method.owner else {}
+        values = [
+            (each, value)
+            for each in methods.values()
+            for target, value in _stores(each.node)
+            if isinstance(target, ast.Attribute) and target.attr == owner.attr
+        ]
+        if values and all(self._is_container(each, value) for each, value in values):
+            finding = Mutation(what=what, rewrite=_RETURN, why="outlives the call", noun="a value")
+            self._report(region, scope, node, finding)
 
     def _mutation(
         self, region: Region, scope: Scope, owner: ast.expr, node: ast.AST, what: str
@@ -398,7 +485,7 @@ class Purity:
                 if not any(writer is each for each in ast.walk(scope.node)):
                     self._report_stale(region, node, name, writer)
                 continue
-            between = self._bound_between_calls(scope, owner, name)
+            between = self._bound_between_calls(region, owner, name)
             if between is not None:
                 self._report_stale(region, node, name, between)
 
@@ -421,17 +508,18 @@ class Purity:
                                     found.setdefault(name, store)
         return found
 
-    def _bound_between_calls(self, scope: Scope, owner: Scope, name: str) -> ast.AST | None:
+    def _bound_between_calls(self, region: Region, owner: Scope, name: str) -> ast.AST | None:
         """Return the place that binds a name after one call of a function and before another."""
+        scope = region.scope
         if not isinstance(scope.node, FunctionStatement) or scope.parent is not owner:
             return None
-        title, body = scope.node.name, body_of(owner.node)
-        if title not in owner.functions:
+        title, body = region.title, body_of(owner.node)
+        if title not in owner.once:
             return None
         calls: list[int] = []
         stores: list[tuple[int, ast.AST]] = []
         for number, statement in enumerate(body):
-            if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.AnnAssign):
+            if not isinstance(statement, _SIMPLE):
                 if isinstance(statement, ast.For | ast.While):
                     inner = [*own_nodes(statement)]
                     called = any(_calls(each, title) for each in inner)
@@ -442,6 +530,8 @@ class Purity:
                         and not any(each is scope.node for each in inner)
                     ):
                         return bound
+                    if called:
+                        calls.append(number)
                 continue
             for each in ast.walk(statement):
                 if _calls(each, title):
@@ -460,6 +550,29 @@ class Purity:
         key = (node, finding.code)
         placed = finding.replaced(span=scope.program.source.span(node), labels=(*labels, where))
         self.found.setdefault(key, placed)
+
+
+def _shown(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield what a call writes: its arguments, and the parts of texts among them."""
+    for each in (*call.args, *(word.value for word in call.keywords)):
+        if isinstance(each, ast.JoinedStr):
+            yield from (part.value for part in each.values if isinstance(part, ast.FormattedValue))
+        else:
+            yield each
+
+
+def _stores(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what a function assigns to, with the value."""
+    for each in own_nodes(node):
+        match each:
+            case ast.Assign(targets=targets, value=value):
+                yield from ((target, value) for target in targets)
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                yield target, value
+            case ast.AugAssign(target=target, value=value):
+                yield target, value
+            case _:
+                pass
 
 
 _RETURN = "return the new value, or report it with `jax.debug.callback`"
