@@ -106,3 +106,79 @@ def test_the_time_is_bounded(path: str) -> None:
     assert [each.unknown for each in found] == ["the time for all functions was over"] * 3
     found = list(inferred_functions(module, 0))
     assert [each.unknown for each in found] == ["no types were found in time"] * 3
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a project of three files, one of which imports another."""
+    helper = "def scale(x):\n    return 2 * x\n"
+    (tmp_path / "helper.py").write_text(f"import jax\n\n\n{helper}")
+    calls = "def scaled(x):\n    return jnp.sum(scale(x))\n"
+    (tmp_path / "calls.py").write_text(
+        f"import jax.numpy as jnp\nfrom helper import scale\n\n\n{calls}"
+    )
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def inferred(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, str]:
+    """Return the typings and causes that a check reports."""
+    own = ["--infer-seconds", "5", "--format", "json", *options]
+    assert main(["check", "--infer", *own, str(folder)]) == 0
+    found = json.loads(capsys.readouterr().out).get("inferred", ())
+    return {each["name"]: each["typing"] or each["unknown"] for each in found}
+
+
+def test_processes_and_kept_results_give_what_one_cold_run_gives(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold = inferred(project, capsys, "--no-cache", "--jobs", "1")
+    assert cold["scaled"] == "scaled(x: f32[n]) -> f32"
+    assert len(cold) == 4
+    kept = ("--cache-dir", str(project / "cache"))
+    assert inferred(project, capsys, *kept, "--jobs", "2") == cold
+
+    def again(*args: object) -> None:
+        raise AssertionError("types are looked for again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pscdsl._src.discover.jax_inference.inferred_functions", again)
+        assert inferred(project, capsys, *kept, "--jobs", "1") == cold
+    helper = project / "helper.py"
+    helper.write_text(helper.read_text().replace("2 * x", "x[None] * x[:, None]"))
+    changed = inferred(project, capsys, *kept, "--jobs", "1")
+    assert changed["scale"] == "scale(x: f32[n]) -> f32[n n]"
+    assert changed == inferred(project, capsys, "--no-cache", "--jobs", "1")
+
+
+def test_results_with_typings_are_kept_apart(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ("--jobs", "1", "--cache-dir", str(project / "cache"))
+    assert main(["check", *kept, "--format", "json", str(project)]) == 0
+    assert not json.loads(capsys.readouterr().out).get("inferred")
+    first = inferred(project, capsys, *kept)
+    assert len(first) == 4
+
+    def none(*args: object) -> tuple[()]:
+        return ()
+
+    monkeypatch.setattr("pscdsl._src.discover.jax_inference.inferred_functions", none)
+    assert inferred(project, capsys, *kept, "--infer-seconds", "6") == {}
+    assert inferred(project, capsys, *kept) == first
+    assert main(["check", *kept, "--format", "json", str(project)]) == 0
+    assert not json.loads(capsys.readouterr().out).get("inferred")
+
+
+def test_results_of_another_dialect_are_kept_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "import jax\n\n\ndef twice(key):\n    x = jax.random.normal(key)\n"
+    (tmp_path / "twice.py").write_text(f"{text}    return x + jax.random.normal(key)\n")
+    codes: list[int] = []
+    for dialect in ("jax", "psc", "jax"):
+        (tmp_path / "pyproject.toml").write_text(f'[tool.pscdsl]\ndialect = "{dialect}"\n')
+        codes.append(main(["check", "--cache-dir", str(tmp_path / "cache"), str(tmp_path)]))
+    capsys.readouterr()
+    assert codes == [1, 0, 1]

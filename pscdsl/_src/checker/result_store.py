@@ -358,9 +358,9 @@ class ResultStore:
     """The entries in a folder; one that cannot be used holds nothing."""
 
     def __init__(self, folder: str | Path, files: Files) -> None:
-        self.conditions = conditions(files.roots)
+        self.conditions = conditions((*files.roots, files.dialect, repr(files.further)))
         self._place = str(folder)
-        self._key = user_key((*files.bounds, os.getcwd(), files.dialect))
+        self._key = user_key((*files.bounds, os.getcwd()))
         self._folder = None if self._key is None else self._opened(make=False)
         self._written = False
 
@@ -527,12 +527,12 @@ def _seal(body: bytes, key: bytes) -> bytes:
     return blake2b(body, digest_size=32, key=key).hexdigest().encode()
 
 
-def conditions(roots: Sequence[str]) -> str:
+def conditions(settings: Sequence[str]) -> str:
     """Return a digest of all that a check depends on besides files."""
     parts = (
         *(sys.version, platform.platform(), version("numpy"), os.getcwd()),
         str(sys.flags.optimize),
-        *roots,
+        *settings,
         *(f"{path} {state.st_size} {state.st_mtime_ns}" for path, state in _own_files()),
     )
     return blake2b("\0".join(parts).encode(errors="surrogateescape"), digest_size=32).hexdigest()

@@ -77,6 +77,7 @@ def summary(results: Sequence[CheckResult]) -> CheckResult:
         sum(result.of_jax for result in results),
         tuple(call for result in results for call in result.unknown_calls),
         tuple(each for result in results for each in result.annotated),
+        tuple(each for result in results for each in result.inferred),
         captured=tuple(sorted({name for result in results for name in result.captured})),
     )
 

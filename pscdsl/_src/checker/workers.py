@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import signal
@@ -72,6 +73,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     setup = json.loads(requests.readline())
     files = Files(setup["given"], setup["roots"], setup["bounds"])
     files.dialect = setup["dialect"]
+    files.further = setup["further"] and tuple(setup["further"])
     answers.write(READY)
     answers.flush()
     answer_each(files, requests, answers, keep=setup["keep"])
@@ -81,16 +83,33 @@ def answer_each(files: Files, requests: IO[bytes], answers: IO[bytes], *, keep: 
     """Check each file whose path comes in, until the input ends."""
     with deep_stack(), _rarely_collected():
         for number, line in enumerate(requests, 1):
-            path = json.loads(line)
-            result, project = check_file(files, path)
-            result = with_confirmed(files, path, result)
-            reads = reads_of(project, path) if keep else None
-            answer = [plain(reads), plain(result)]
-            del project
-            answers.write(json.dumps(answer).encode() + b"\n")
+            answer = answer_for(files, json.loads(line), keep=keep)
+            data = [plain(answer.reads), plain(answer.result)]
+            answers.write(json.dumps(data).encode() + b"\n")
             answers.flush()
             if number % COLLECT_EVERY == 0:
                 gc.collect()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result for a file, and its dependencies; without them it is not to be stored."""
+
+    path: str
+    result: CheckResult
+    reads: Reads | None
+
+
+def answer_for(files: Files, path: str, *, keep: bool) -> Answer:
+    """Return the result for one file."""
+    result, project = check_file(files, path)
+    result = with_confirmed(files, path, result)
+    if files.further is not None:
+        module, seconds = files.further
+        gc.enable()  # each trial is garbage
+        result = importlib.import_module(module).completed(result, project, path, seconds)
+        gc.disable()
+    return Answer(path, result, reads_of(project, path) if keep else None)
 
 
 # Files shared out over processes.
@@ -106,15 +125,6 @@ _START = (
 )
 _FAREWELL = 10.0
 """Seconds in which a process ends after its input has."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The result for a file, and its dependencies; without them it is not to be stored."""
-
-    path: str
-    result: CheckResult
-    reads: Reads | None
 
 
 class NoProcess(Exception):
@@ -246,6 +256,7 @@ class Workers:
             "given": files.given,
             "roots": files.roots,
             "dialect": files.dialect,
+            "further": files.further,
             "bounds": files.bounds,
             "keep": self.keep,
         }
@@ -360,6 +371,8 @@ MOST_JOBS = 4
 """Each process takes about 80 MB."""
 _WORTHWHILE = 150_000
 """The bytes of source whose check takes longer than the start of a process."""
+_WORTHWHILE_FURTHER = 2_000
+"""Those whose check does if something is added to its results."""
 
 
 def checked(
@@ -374,11 +387,7 @@ def checked(
             yield answer
     with deep_stack(), _rarely_collected():
         for number, path in enumerate(left, 1):
-            result, project = check_file(files, path)
-            result = with_confirmed(files, path, result)
-            reads = reads_of(project, path) if keep else None
-            yield Answer(path, result, reads)
-            del project
+            yield answer_for(files, path, keep=keep)
             if number % COLLECT_EVERY == 0:
                 gc.collect()
 
@@ -391,4 +400,5 @@ def _jobs(files: Files, paths: Sequence[str]) -> int:
             total += len(files.data(path))
         except Failure:
             pass  # it needs no time
-    return min(cores(), MOST_JOBS, len(paths), 1 + total // _WORTHWHILE)
+    worthwhile = _WORTHWHILE if files.further is None else _WORTHWHILE_FURTHER
+    return min(cores(), MOST_JOBS, len(paths), 1 + total // worthwhile)

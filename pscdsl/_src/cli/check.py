@@ -269,9 +269,12 @@ def checked(arguments: argparse.Namespace, target: CheckTarget) -> CheckResult:
     """
     stored = not arguments.no_cache and target.text is None
     cache = _cache(arguments.cache_dir, target.settings.root) if stored else None
+    files = target.files()
+    if arguments.infer:
+        files.further = "pscdsl._src.discover.jax_inference", arguments.infer_seconds
     with ProgressBar() as bar:
         options = CheckOptions(cache, arguments.jobs, bar.update)
-        return check_project(target.files(), options)
+        return check_project(files, options)
 
 
 def _cache(given: str | None, root: str) -> str | None:
@@ -444,13 +447,10 @@ def once(arguments: argparse.Namespace) -> int:
             new = made.contents.get(target.paths[0], target.text)
             write_text(new)
             target, report = replace(target, text=new), sys.stderr
+        if arguments.infer:
+            result = replace(result, inferred=checked(arguments, target).inferred)
     else:
         result = checked(arguments, target)
-    if arguments.infer:
-        from pscdsl._src.discover.jax_inference import infer  # which most checks do without
-
-        seconds = arguments.infer_seconds
-        result = replace(result, inferred=infer(target.files(), result.annotated, seconds))
     sources = Sources(target.texts())
     fingerprints = Fingerprints(sources)
     sorted_out = triage(

@@ -17,8 +17,9 @@ from typing import Final
 
 from pscdsl._src.checker.check import deep_stack, quiet
 from pscdsl._src.checker.jax_functions import cause
+from pscdsl._src.checker.results import CheckResult
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
-from pscdsl._src.dialects.jax.unknown import Annotated, Inferred
+from pscdsl._src.dialects.jax.unknown import Inferred
 from pscdsl._src.discover.candidates import Alternative, Candidate, Hint
 from pscdsl._src.discover.jax_classes import (
     Unfit,
@@ -46,7 +47,6 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.jax_annotations import in_dialect
-from pscdsl._src.frontend.modules.files import Files
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.purity import external_call, parts
 from pscdsl._src.frontend.values import (
@@ -69,7 +69,7 @@ from pscdsl.typing.signatures import Choice, Parameter, RecordSpec, Signature, S
 SECONDS: Final = 1
 """The processor time for one function."""
 MOST_FUNCTIONS: Final = 200
-"""The number of functions that may use up their time before the search ends."""
+"""The number of functions of a file that may use up their time before its search ends."""
 MAX_RETURNED: Final = 8
 """Functions in a result that are tried."""
 
@@ -184,24 +184,20 @@ class _Trials(Trials):
         return self.defined(candidate)
 
 
-def infer(
-    files: Files, annotated: Sequence[Annotated] = (), seconds: float = SECONDS
-) -> tuple[Inferred, ...]:
-    """Return the functions and methods in JAX files, with the typings that were found.
+def completed(result: CheckResult, project: Project, path: str, seconds: float) -> CheckResult:
+    """Return the result of a file's check with the typings of its functions.
 
     Those with annotations that decided about them are left out.
     """
-    decided = {(each.path, each.line) for each in annotated if not each.unknown}
+    try:
+        module = project.at(path)
+    except Failure:
+        return result  # which says so
+    if not module.is_jax:
+        return result
+    decided = {(each.path, each.line) for each in result.annotated if not each.unknown}
     end = thread_time() + MOST_FUNCTIONS * seconds
-    found: list[Inferred] = []
-    for path in files.given:
-        try:
-            module = Project(files=files).at(path)
-        except Failure:
-            continue  # the check reports it
-        if module.is_jax:
-            found.extend(inferred_functions(module, seconds, end, decided))
-    return tuple(found)
+    return replace(result, inferred=tuple(inferred_functions(module, seconds, end, decided)))
 
 
 def inferred_functions(

@@ -252,6 +252,8 @@ class Files:
         """The folders outside of which only given files are read."""
         self.dialect = "auto"
         """The setting that says which files are checked as JAX programs."""
+        self.further: tuple[str, float] | None = None
+        """The module whose `completed` adds to the result of each file, and its seconds."""
         self.finder = Finder(self.bounds)
         self._data: dict[str, bytes | Failure] = {}
         self._sources: dict[str, Source | Failure] = {}
