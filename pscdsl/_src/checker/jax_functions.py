@@ -7,6 +7,7 @@ elaborated once more with numbers for its sizes.  What cannot be followed is no 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,7 +35,8 @@ from pscdsl.typing.signatures import RecordSpec, Signature, declared_dims, trees
 
 PROVEN: Final = frozenset(
     (
-        "PSC124 PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 PSC508"
+        "PSC124 PSC300 PSC301 PSC303 PSC310 PSC311 PSC312 PSC313 PSC315 PSC316 PSC331 PSC332 "
+        "PSC504 PSC505 PSC508"
     ).split()
 )
 """Findings that are faults of the program if they occur for numbers in place of sizes."""
@@ -195,6 +197,7 @@ def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> J
                 unknown = unknown or reason
                 break
             found, status = check_definition(each)
+            found = [_in_jax(x) for x in found]
             steps += each.elaborations.steps
             sampled = [x for x in found if isinstance(x, ChoicesSampled)]
             if status == "ok" and not sampled:
@@ -234,6 +237,31 @@ def _keeps(module: StaticModule, decorator: ast.expr, value: Closure) -> bool:
     """Return whether a decorator is known to return a function as it is."""
     made = decorated(module.frame(), decorator, value)
     return isinstance(made, Closure) and made.node is value.node
+
+
+def _in_jax(finding: Diagnostic) -> Diagnostic:
+    """Return a finding with the names that JAX has for our functions and dtypes."""
+    changes = {
+        name: _OURS.sub(_of_jax, value)
+        for name, value in vars(finding).items()
+        if isinstance(value, str) and "psc." in value
+    }
+    return finding.replaced(**changes) if changes else finding
+
+
+_OURS: Final = re.compile(
+    r"\bpsc\.(?:(scan|cond|switch|while_loop|fori_loop|map|associative_scan)|(bf|[iufc])(\d+))\b"
+)
+
+
+def _of_jax(match: re.Match[str]) -> str:
+    function, kind, bits = match.groups()
+    if function is not None:
+        return f"jax.lax.{function}"
+    return f"jnp.{_KINDS[kind]}{bits}"
+
+
+_KINDS: Final = {"i": "int", "u": "uint", "f": "float", "c": "complex", "bf": "bfloat"}
 
 
 def cause(finding: Diagnostic) -> str:
