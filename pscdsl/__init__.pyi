@@ -70,6 +70,14 @@ from pscdsl._src.language.control import (
     update as update,
     while_loop as while_loop,
 )
+from pscdsl._src.language.devices import (
+    axis_gather as axis_gather,
+    axis_index as axis_index,
+    axis_shift as axis_shift,
+    axis_size as axis_size,
+    axis_sum as axis_sum,
+    on_each as on_each,
+)
 from pscdsl._src.extensions.custom import (
     UserPrimitive as UserPrimitive,
     primitive as primitive,

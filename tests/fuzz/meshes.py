@@ -32,12 +32,14 @@ from pscdsl.typing.codes.limits import NoRule
 from pscdsl.typing.codes.placements import AxesDiffer, NotPartitioned, UnequalPieces
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
-from pscdsl.typing.dtypes import F32
+from pscdsl.typing.dtypes import F32, F64
 from pscdsl.typing.placements import Placement
+from pscdsl.typing.signatures import Choice
 from tests.campaign.campaign import Campaign, deep_and_quiet
 from tests.campaign.outcomes import Outcome
 from tests.fuzz import laws
 from tests.fuzz.derived import WITHOUT_DERIVATIVES
+from tests.fuzz.on_each_programs import on_each_program
 from tests.fuzz.programs import generate
 from tests.fuzz.smooth_programs import SmoothProgram
 from tests.support.widening import Widening
@@ -186,6 +188,7 @@ class Trial:
                 else self.rng.randrange(1, 6)
                 for name in function.dims
             }
+            sizes |= {axis: self.mesh.get(axis, 1) for axis in function.mesh}
             if all(fact.holds(sizes) for fact in function.facts.facts):
                 return sizes
         return None
@@ -312,9 +315,35 @@ class Trial:
         return False
 
 
+class OnEachTrial(Trial):
+    """A program of `psc.on_each`, compared with threads that run its text, too."""
+
+    def function(self) -> Function | None:
+        """A program for any number of devices, which gives what the threads give."""
+        program = on_each_program(self.rng, self.size + 3)
+        function = program.definition().instance_over_mesh(Choice())
+        devices, rows, columns = self.rng.randrange(1, 4), *self.rng.choices((1, 2, 3), k=2)
+        numbers = np.random.default_rng(self.seed)
+        whole = devices * rows
+        operands = [numbers.normal(size=s) for s in ((whole, columns), (columns, whole), columns)]
+        sizes = {"n": whole, "d": columns, "data": devices}
+        found = [np.asarray(x) for x in evaluate(function, sizes, operands)]
+        for one, other in zip(found, program.meaning(devices, operands), strict=True):
+            assert one.shape == other.shape, program.text
+            assert laws.close(one, other, F64, 1e-8, 0.0), f"{program.text}\n{one}\nnot\n{other}"
+        return function
+
+
 UNDERIVED: Final = frozenset({"PSC512", "PSC520"})
 """Loops without a bound, and functions with a derivative of the other mode."""
-COLLECTIVES: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "own_part")
+COLLECTIVES: Final = (
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "own_part",
+    "collective_permute",
+)
 
 
 def same(one: NDArray, other: NDArray) -> bool:
@@ -346,9 +375,14 @@ def on_xla(
     return [np.asarray(x) for x in executable.run(operands)]
 
 
+KINDS: Final[tuple[type[Trial], ...]] = (Trial, OnEachTrial)
+
+
 def attempt(seed: int, given: Namespace) -> Iterator[Outcome]:
-    """Try the program of a seed."""
-    yield Trial(seed, given.size).outcome()
+    """Try the programs of a seed."""
+    for part, kind in enumerate(KINDS):
+        if given.part in (None, part):
+            yield kind(seed, given.size).outcome()
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -364,8 +398,9 @@ def prepare(_: Namespace) -> None:
 CAMPAIGN = Campaign(
     about="Programs and gradients on the devices of meshes beside the whole arrays.",
     attempt=attempt,
-    texts=lambda seed, given: [f"meshes, seed {seed}"],
+    texts=lambda seed, given: [f"{kind.__name__}, seed {seed}" for kind in KINDS],
     default=2000,
+    programs=len(KINDS),
     chunk=50,
     arguments=arguments,
     around=deep_and_quiet,

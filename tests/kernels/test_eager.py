@@ -283,6 +283,21 @@ ABOUT_KERNELS = {
 """What makes or loads kernels, or says what they may call: it stands outside of them anyway."""
 EFFECTS = {"check", "progress"}
 """What has no result; its tests are in `test_effects`."""
+ONE_DEVICE: dict[str, Callable[[], object]] = {
+    "on_each": lambda: psc.on_each("data", np.sum),
+    "axis_sum": lambda: psc.axis_sum(np.ones(2), "data"),
+    "axis_gather": lambda: psc.axis_gather(np.ones(2), "data"),
+    "axis_shift": lambda: psc.axis_shift(np.ones(2), "data"),
+    "axis_index": lambda: psc.axis_index("data"),
+    "axis_size": lambda: psc.axis_size("data"),
+}
+"""What concerns one device's part of a kernel."""
+
+
+@pytest.mark.parametrize("name", ONE_DEVICE)
+def test_one_devices_part_is_a_part_of_a_kernel(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"psc\.{name} is for functions that "):
+        ONE_DEVICE[name]()
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -316,7 +331,7 @@ def test_every_public_function_has_a_row() -> None:
         for alias in node.names
     }
     functions = {name for name in names if inspect.isfunction(getattr(psc, name))}
-    assert functions == {*ROWS, *OWN_TESTS, *ABOUT_KERNELS, *EFFECTS}
+    assert functions == {*ROWS, *OWN_TESTS, *ABOUT_KERNELS, *EFFECTS, *ONE_DEVICE}
 
 
 DRAWS: dict[str, tuple[Any, ...]] = {

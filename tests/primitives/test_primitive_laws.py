@@ -22,6 +22,7 @@ from pscdsl._src.ir.builder import Value
 from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.primitive import Primitive, Types
 from pscdsl._src.ir.program import Block, Equation, Evaluator, Function, Var
+from pscdsl._src.primitives.across import Across
 from pscdsl._src.primitives.collectives import Collective
 from pscdsl._src.primitives.custom_derivatives import BackwardOnly
 from pscdsl._src.primitives.elementwise import ACCEPTS, TABLE, Elementwise, Select, bitwise_xor
@@ -60,10 +61,10 @@ def subclasses(kind: type[Primitive]) -> Iterator[type[Primitive]]:
         yield from subclasses(each)
 
 
-NOT_RUN = (Elementwise, BackwardOnly, *subclasses(Collective))
+NOT_RUN = (Elementwise, BackwardOnly, *subclasses(Collective), *subclasses(Across))
 """A family, what only stands for tangents that nobody computes, and what needs several devices.
 
-The laws of the last are in tests/transforms/test_partition.py.
+The laws of the last are in tests/transforms/test_partition.py and tests/fuzz/meshes.py.
 """
 
 

@@ -19,6 +19,7 @@ from pscdsl._src.primitives.shaping import (
     Pad,
     Reshape,
     Reverse,
+    Rotate,
     SizeValue,
     Slice,
     Transpose,
@@ -80,6 +81,7 @@ def _shaping() -> Iterator[Row]:
         yield row(Slice((1, 0), (N, M), (2, 1)), f"{d}[n m]")
         yield row(Slice((N - 1, M // 2), (N, M), (1, 3)), f"{d}[n+2 m]", m=9)
         yield row(Reverse((0, 2)), f"{d}[m n k]")
+        yield row(Rotate(1, 2), f"{d}[m n k]")
     yield row(Broadcast((M, N), (1,)), "f32[n]", "n >= 0", m=2, n=0)
     yield row(Reshape((M, 0)), "f32[0 n]")
     yield row(Reshape((M * N, 0, K)), "f32[0 n]", n=2, m=3, k=2)
@@ -89,6 +91,9 @@ def _shaping() -> Iterator[Row]:
     yield row(Slice((), (), ()), "f32")
     yield row(Reverse(()), "f32[n]")
     yield row(Reverse((0,)), "f32[n]", "n >= 0", n=0)
+    yield row(Rotate(0, -4), "f32[n]")
+    yield row(Rotate(0, 0), "f32[n]")
+    yield row(Rotate(0, 1), "f32[n m]", "n >= 0", **ZERO)
     yield row(Concatenate(0), "f32[n], f32[m]", "n >= 0", "m >= 0", **ZERO)
     for dtype in ALL:
         d = dtype.name

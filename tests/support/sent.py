@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from pscdsl._src.analysis.cost import bytes_of
 from pscdsl._src.ir.program import Block
-from pscdsl._src.primitives.collectives import SENDING, AllReduce, ReduceScatter
+from pscdsl._src.primitives.collectives import SENDING, AllReduce, CollectivePermute, ReduceScatter
 from pscdsl._src.primitives.control import Call
 from pscdsl._src.xla.emit import context as c
 from pscdsl._src.xla.exchanged import collectives
@@ -26,7 +26,7 @@ from pscdsl.typing.dims import Size, evaluate
 from pscdsl.typing.dtypes import BF16
 
 Sent: TypeAlias = Counter[tuple[str, int]]
-_KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+_KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute")
 
 
 def predicted(block: Block, sizes: Mapping[str, int], *, on_cpu: bool = False) -> Sent:
@@ -42,7 +42,10 @@ def predicted(block: Block, sizes: Mapping[str, int], *, on_cpu: bool = False) -
             )
             if on_cpu and is_sum and result.dtype is BF16:
                 size *= 2
-            if size:
+            moves = not isinstance(primitive, CollectivePermute) or primitive.by % evaluate(
+                primitive.count, sizes
+            )
+            if size and moves:
                 found[primitive.label, size] += 1
         if isinstance(primitive, Call):
             inner: dict[str, Size] = dict(primitive.sizes)

@@ -206,15 +206,16 @@ class LoopLengthsDiffer(Diagnostic, code="PSC508"):
 
 
 class AxisMismatch(Diagnostic, code="PSC515"):
-    """`in_axes` or `out_axes` of `psc.vmap` does not fit the arguments or results."""
+    """`in_axes` or `out_axes` does not fit the arguments or results."""
 
     given: str
     why: str
     instead: str = ""
     """The advice that fits, if it is known."""
+    function: str = "psc.vmap"
 
     def message(self) -> str:
-        return f"`psc.vmap`: {self.given}, but {self.why}"
+        return f"`{self.function}`: {self.given}, but {self.why}"
 
     def help(self) -> str | None:
         if self.instead:
@@ -223,9 +224,10 @@ class AxisMismatch(Diagnostic, code="PSC515"):
             return "`out_axes` is one axis for all results, or a tree of axes like the result's"
         if self.given.startswith("axis_size"):
             return None
+        rows = "rows" if self.function == "psc.vmap" else "devices"
         return (
             "`in_axes` is one axis for all arguments, or a tuple with one for each: an axis, a "
-            "tree of axes, or None for what is the same for all rows"
+            f"tree of axes, or None for what is the same for all {rows}"
         )
 
 

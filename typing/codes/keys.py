@@ -73,3 +73,18 @@ class SeedReused(Diagnostic, code="PSC603"):
 
     def help(self) -> str:
         return "make one key, and split it for each use"
+
+
+class KeyOfAllDevices(Diagnostic, code="PSC604"):
+    """Numbers for the pieces of all devices are drawn from one key, and so are the same."""
+
+    axis: str
+
+    def message(self) -> str:
+        return (
+            f"the key is the same on all devices along `{self.axis}`, and so are the numbers that "
+            "it draws for their pieces"
+        )
+
+    def help(self) -> str:
+        return f'`psc.random.fold_in(key, psc.axis_index("{self.axis}"))` is another key on each'

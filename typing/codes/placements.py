@@ -67,3 +67,74 @@ class NotPartitioned(Diagnostic, code="PSC343"):
 
     def help(self) -> str:
         return "call the kernel without a mesh, or do this outside of it"
+
+
+class NotOnEach(Diagnostic, code="PSC344"):
+    """A function of one device's part is used where there is none along the mesh axis."""
+
+    function: str
+    axis: str
+
+    def message(self) -> str:
+        if self.function == "psc.on_each":
+            return f"no parameter of the kernel is cut along the mesh axis `{self.axis}`"
+        return f"`{self.function}` along `{self.axis}` is not inside of `psc.on_each` along it"
+
+    def help(self) -> str:
+        if self.function == "psc.on_each":
+            return f'declare a parameter that is: `f32["n@{self.axis}"]`'
+        return f'`psc.on_each("{self.axis}", f)(x)` applies `f` to the piece of each device'
+
+
+class VariesAlong(Diagnostic, code="PSC345"):
+    """A result of `psc.on_each` differs from device to device, and is declared the same."""
+
+    axis: str
+    result: str
+    type: str
+
+    def message(self) -> str:
+        return (
+            f"`psc.on_each`: {self.result}, {self.type}, varies along `{self.axis}`, but "
+            "`out_axes` is None, so that all devices have the same"
+        )
+
+    def help(self) -> str:
+        return (
+            f'`psc.axis_sum(r, "{self.axis}")` is the same on all devices; `out_axes=0` puts the '
+            "pieces of all devices together"
+        )
+
+
+class SummedAgain(Diagnostic, code="PSC346"):
+    """A value that all devices have is summed over the devices."""
+
+    axis: str
+
+    def message(self) -> str:
+        return (
+            f"`psc.axis_sum`: all devices along `{self.axis}` have the same value, and the sum is "
+            f"`{self.axis}` times that"
+        )
+
+    def help(self) -> str:
+        return f'if that is meant, multiply by `psc.axis_size("{self.axis}")`'
+
+
+class WaitsForOthers(Diagnostic, code="PSC347"):
+    """Devices exchange values in a branch or loop that they decide differently."""
+
+    function: str
+    axis: str
+
+    def message(self) -> str:
+        return (
+            f"`{self.function}` along `{self.axis}` is in a branch or loop whose condition varies "
+            f"along `{self.axis}`: some devices would wait for others"
+        )
+
+    def help(self) -> str:
+        return (
+            f"call it outside, or make the condition the same on all devices: "
+            f'`psc.axis_sum(r, "{self.axis}")`'
+        )

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 from pscdsl._src.ir.program import Atom, Block, Equation, Function, Literal, Var, walk
-from pscdsl._src.primitives.collectives import SENDING, Collective
+from pscdsl._src.primitives.collectives import SENDING, Collective, CollectivePermute
 from pscdsl._src.primitives.control import Call, Control, function_cost
 from pscdsl._src.primitives.indexing import DynamicSlice, DynamicUpdate, Gather, Scatter
 from pscdsl._src.primitives.matrices import Diagonal
@@ -23,7 +23,7 @@ from pscdsl._src.primitives.shaping import Reshape, Slice
 from pscdsl.typing.array_types import ArrayType, size_of
 from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.diagnostics import Span
-from pscdsl.typing.dims import Size, maximum, substitute
+from pscdsl.typing.dims import Size, maximum, minimum, substitute
 from pscdsl.typing.facts import Fact
 
 # The bytes that a program reads and writes, as a polynomial in its sizes.
@@ -120,7 +120,7 @@ def _received(block: Block) -> Sent:
 def _of_equation(equation: Equation) -> Sent:
     primitive = equation.primitive
     if isinstance(primitive, SENDING):
-        return {("@".join(primitive.over), type(primitive)): bytes_of(equation.outputs[0].type)}
+        return {("@".join(primitive.over), type(primitive)): _sent_by(primitive, equation)}
     if isinstance(primitive, Call):
         env = dict(primitive.sizes)
         inner = function_received(primitive.function)
@@ -130,6 +130,13 @@ def _of_equation(equation: Equation) -> Sent:
         inside = dict.fromkeys(key for region in layout.run for key in _received(region.block))
         return {key: layout.total(partial(_received_by, key)) for key in inside}
     return {}
+
+
+def _sent_by(primitive: Collective, equation: Equation) -> Size:
+    size = bytes_of(equation.outputs[0].type)
+    if isinstance(primitive, CollectivePermute) and abs(primitive.by) != 1:
+        return size * minimum(1, primitive.by % primitive.count)
+    return size
 
 
 def _received_by(key: tuple[str, type[Collective]], block: Block) -> Size:

@@ -17,7 +17,7 @@ from typing import Final
 
 from pscdsl._src.analysis.cost import function_received
 from pscdsl._src.ir.program import Atom, Block, Function
-from pscdsl._src.primitives.collectives import SENDING, AllReduce, ReduceScatter
+from pscdsl._src.primitives.collectives import SENDING, AllReduce, CollectivePermute, ReduceScatter
 from pscdsl._src.primitives.control import Call, Control, function_cost
 from pscdsl._src.transforms.partition import Partitioned
 from pscdsl.typing.dims import Size, evaluate, names
@@ -137,6 +137,8 @@ def _volume(function: Function, sizes: Mapping[str, int]) -> float:
             total += 2 * (count - 1) * size / count
         elif issubclass(kind, ReduceScatter):  # whose result is a piece
             total += (count - 1) * size
+        elif issubclass(kind, CollectivePermute):
+            total += size if count > 1 else 0
         else:
             total += (count - 1) * size / count
     return total
@@ -148,7 +150,9 @@ def _steps(block: Block, sizes: Mapping[str, int]) -> int:
     for equation in block.equations:
         primitive = equation.primitive
         own = 0
-        if isinstance(primitive, SENDING):
+        if isinstance(primitive, CollectivePermute):
+            own = min(1, evaluate(primitive.count, sizes) - 1)
+        elif isinstance(primitive, SENDING):
             own = evaluate(primitive.count, sizes) - 1
             own *= 2 if isinstance(primitive, AllReduce) else 1
         elif isinstance(primitive, Call):

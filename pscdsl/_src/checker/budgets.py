@@ -446,8 +446,10 @@ def _program(definition: Definition, choice: Choice, budget: Budget) -> tuple[Fu
     """Return the program that a budget is for, and its cost; or why there is none."""
     try:
         made = _gradient(definition) if budget.gradient else definition
-        program = without_effects(made.instance(choice))
         axis = budget.sent_axis
+        program = without_effects(
+            made.instance(choice) if axis is None else made.instance_over_mesh(choice)
+        )
         if axis is not None:
             placed = made.partitioned(program, choice)
             if axis not in placed.mesh:

@@ -40,7 +40,7 @@ from pscdsl.typing.assumptions import Assumptions
 from pscdsl.typing.codes.derivatives import RuleMismatch
 from pscdsl.typing.codes.language import MissingAnnotation
 from pscdsl.typing.codes.language_evaluation import UnboundedRecursion
-from pscdsl.typing.codes.limits import NoRule
+from pscdsl.typing.codes.limits import NoRule, NotSupported
 from pscdsl.typing.diagnostics import Failure, Severity
 from pscdsl.typing.dims import Dim, Size, substitute
 from pscdsl.typing.dtypes import DType, defaults
@@ -205,6 +205,7 @@ class Rules:
             raise Failure(UnboundedRecursion(function=f"{self.name}.{kind}"))
         flat = [x for item in pattern for x in (item if is_tuple(item) else (item,))]
         program = Program(facts, defaults(x.dtype for x in flat if isinstance(x, ArrayType)))
+        program.cut = ()
         session = Session(program, most_steps=MOST_STEPS)
         entry = program.current
         program.span = head = rule.source.span(rule.node).head(len("def"))
@@ -225,6 +226,9 @@ class Rules:
             errors = [finding for finding in session.findings if finding.severity is Severity.ERROR]
             if errors or is_poisoned(result):
                 raise Failure(*session.findings)
+            if program.devices:
+                what = f"a rule of `{self.name}` that calls a kernel with `psc.on_each`"
+                raise Failure(NotSupported(what=what, instead="call it outside of the rule"))
             program.span = rule.returned or head
             found, flags = read(Reader(self.name, kind, entry), result)
         except Failure as failure:

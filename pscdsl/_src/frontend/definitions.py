@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from threading import get_ident
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -66,7 +66,7 @@ from pscdsl._src.ir.program import Function, Var
 from pscdsl._src.language.donation import donated, in_vain
 from pscdsl._src.language.writes import functional, named, own_result
 from pscdsl._src.primitives.collectives import PlaceAlong
-from pscdsl._src.primitives.control import Call
+from pscdsl._src.primitives.control import Call, on_one_device
 from pscdsl._src.primitives.scan import Scan
 from pscdsl.typing.array_types import (
     ArrayType,
@@ -85,6 +85,7 @@ from pscdsl.typing.codes.language import BadAnnotation, BadArguments, MissingAnn
 from pscdsl.typing.codes.language_evaluation import RecursiveKernel
 from pscdsl.typing.codes.limits import RevealedType
 from pscdsl.typing.codes.performance import LargeUnroll
+from pscdsl.typing.codes.placements import MeshAxisMisused
 from pscdsl.typing.codes.shapes_of_arguments import (
     AssertionFails,
     PreconditionNotMet,
@@ -129,6 +130,7 @@ class Elaboration:
     """The typed program for a choice, and what callers and the checker ask of it."""
 
     program: Function
+    """The program of one device."""
     warnings: tuple[Diagnostic, ...] = ()
     """The warnings of its elaboration."""
     lints: tuple[Diagnostic, ...] | None = None
@@ -139,6 +141,15 @@ class Elaboration:
     """Whether an argument gives the number of a loop's steps."""
     shows_arguments: bool = False
     """Whether a call's result may show an argument, or hold one."""
+    over_mesh: Function | None = None
+    """The program of any number of devices, if it asks for that number."""
+
+    @classmethod
+    def of(cls, function: Function, *more: Any) -> Elaboration:
+        """Return the elaboration with a program for any number of devices."""
+        made = cls(on_one_device(function), *more)
+        made.over_mesh = function if function.mesh else None
+        return made
 
 
 @dataclass
@@ -461,6 +472,11 @@ class Definition(Applicable):
         """Return the typed program for a choice; a Failure with all findings if there is none."""
         return self.elaboration(choice).program
 
+    def instance_over_mesh(self, choice: Choice) -> Function:
+        """Return the typed program for a choice, for any number of devices."""
+        found = self.elaboration(choice)
+        return found.over_mesh or found.program
+
     def elaboration(self, choice: Choice) -> Elaboration:
         """Return the elaboration for a choice; a Failure with all findings if there is none."""
         known, active = self.elaborations.known, self.elaborations.active
@@ -486,7 +502,8 @@ class Definition(Applicable):
         if not isinstance(known, Elaboration):
             return ()
         if known.lints is None:
-            program, declared = known.program, self.signature.result is not None
+            program = known.over_mesh or known.program
+            declared = self.signature.result is not None
             known.lints = tuple(
                 [
                     each.replaced(spelling=spelled(program.parameters, self.signature))
@@ -554,6 +571,7 @@ class Definition(Applicable):
     def _elaborate_under(self, choice: Choice, program: Program) -> Elaboration:
         signature, kept = self.signature, self.elaborations
         types = Instantiation(choice)
+        program.cut = self.cut(choice)
         try:
             donated(signature, self.donate)
         except Failure as failure:
@@ -645,15 +663,17 @@ class Definition(Applicable):
         body, _ = entry.finish(params, results)
         dims = dict.fromkeys(name for name in signature.size_names() if name in known)
         dims.update(dict.fromkeys(sorted(known)))
+        self._refuse_sizes(program.devices, dims)
         function = Function(
             self.name,
-            tuple(dims),
+            (*dims, *program.devices),
             program.facts,
             body,
             tuple(declared),
             tree,
             self.span,
             program.origins,
+            tuple(program.devices),
         )
         reused = reused_keys(function, program.names, program.span)
         if reused:
@@ -669,7 +689,33 @@ class Definition(Applicable):
         vain = in_vain(function, signature, self.donate) if self.donate else ()
         unwritten = never_written(signature, function, cells) if cells else ()
         warnings = (*session.findings, *vain, *unwritten)
-        return Elaboration(function, warnings, None, numbers, session.counts_given, shows)
+        return Elaboration.of(function, warnings, None, numbers, session.counts_given, shows)
+
+    def _refuse_sizes(self, axes: Iterable[str], sizes: Container[str]) -> None:
+        """Refuse axes of a mesh that have the name of a size."""
+        for axis in axes:
+            if axis in sizes:
+                problem = f"names the mesh axis `{axis}`, which is a size, too"
+                raise Failure(MeshAxisMisused(placement=f"_@{axis}", problem=problem).at(self.head))
+
+    def cut(self, choice: Choice) -> tuple[tuple[Size, tuple[str, ...]], ...]:
+        """Return the sizes of parameters that are cut along axes of a mesh, with these axes."""
+        signature, types = self.signature, Instantiation(choice)
+        if not signature.mesh_axes():
+            return ()
+        arrays = [
+            leaf
+            for parameter in signature.parameters
+            for leaf in leaves(types.type_of(parameter.spec, parameter.name))
+        ]
+        return tuple(
+            [
+                (size, along)
+                for leaf, placement in zip(arrays, signature.placements(choice), strict=True)
+                for size, along in zip(leaf.shape, placement, strict=True)
+                if along
+            ]
+        )
 
     def partitioned(
         self, function: Function, choice: Choice, mesh: Sequence[str] | None = None
@@ -809,7 +855,12 @@ class Definition(Applicable):
         except Excluded as excluded:
             raise Failure(excluded.finding.relocated(here.program.span)) from None
         callee = elaboration.program
-        sizes = {name: fit.sizes[name] for name in callee.dims}
+        if elaboration.over_mesh is not None and here.program.cut is not None:
+            callee = elaboration.over_mesh
+        sizes = {
+            name: here.program.along(name) if name in callee.mesh else fit.sizes[name]
+            for name in callee.dims
+        }
         self._require(here, callee, sizes, operands)
         call = Call(callee, tuple(sizes.items()))
         assert callee.result is not None

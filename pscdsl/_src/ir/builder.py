@@ -39,7 +39,7 @@ from pscdsl.typing.codes.language import BadArguments
 from pscdsl.typing.codes.limits import RevealedType
 from pscdsl.typing.counters import Counter
 from pscdsl.typing.diagnostics import NOWHERE, Diagnostic, Failure, Span
-from pscdsl.typing.dims import Dim, Size
+from pscdsl.typing.dims import Dim, Size, name
 from pscdsl.typing.dtypes import BOOL, I64, KEY, PYTHON, DType, Kind, accepts_weak, widens
 
 if TYPE_CHECKING:
@@ -137,6 +137,13 @@ class Program:
         """The span of the returned value."""
         self.places = False
         """Whether it asks for a placement along axes of a mesh."""
+        self.cut: tuple[tuple[Size, tuple[str, ...]], ...] | None = None
+        """The sizes of parameters that are cut along axes of a mesh, with these axes; None if it
+        runs on one device."""
+        self.devices: dict[str, Size] = {}
+        """The numbers of devices along axes of a mesh that it asks for, by the axes' names."""
+        self.lanes: dict[str, Value] = {}
+        """The place of this device along each axis of a mesh for which one device's part is run."""
         self.transformed = 0
         """The number of transformed functions called so far."""
         self.counters: dict[Var, Counter] = {}
@@ -166,6 +173,15 @@ class Program:
         made = self.entry.parameter(type)
         self.unknowns.append(made)
         return made
+
+    def along(self, axis: str) -> Size:
+        """Return the number of devices along an axis of a mesh, a size of the program."""
+        count = self.devices[axis] = name(axis)
+        facts = [Fact("==", size % count, 0) for size, along in self.cut or () if axis in along]
+        missing = [fact for fact in facts if fact not in self.facts.facts]
+        if missing:
+            self.facts = self.facts.assume(*missing)
+        return count
 
     def site(self, which: str, span: Span | None = None) -> Site:
         """Return a place where a dtype is chosen, here or at a span."""

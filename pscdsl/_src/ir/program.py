@@ -151,6 +151,8 @@ class Function:
     """The derivatives and batches in the body, by the first equation of each."""
     shown: ClassVar[Callable[[Function], str]]
     """Its text; the room `analysis`, which knows the primitives, sets it."""
+    mesh: tuple[str, ...] = ()
+    """The sizes that are numbers of devices, along the axes of a mesh with these names."""
     fast_math: bool = False
     """Whether XLA may compute it by the laws of real numbers; it also decides this for its
     callees."""

@@ -32,7 +32,7 @@ def on_mesh(
     """
     definition = reading.definition
     kinds = COMPILED.kinds if effects is None else effects
-    program = without_effects(reading.instance(choice), kinds)
+    program = without_effects(reading.instance(choice, over_mesh=True), kinds)
     try:
         placed = definition.partitioned(program, choice, mesh)
     except Failure as failure:

@@ -162,10 +162,15 @@ class Reading:
         with self._in_bounds():
             return chosen(self.definition, self.signature, choices)
 
-    def instance(self, choice: Choice) -> Function:
-        """Return the typed program for a choice; a CheckError if there is none."""
+    def instance(self, choice: Choice, *, over_mesh: bool = False) -> Function:
+        """Return the typed program for a choice; a CheckError if there is none.
+
+        It is that of one device, or the one for any number of devices.
+        """
         try:
             with self._in_bounds():
+                if over_mesh:
+                    return self.definition.instance_over_mesh(choice)
                 return self.definition.instance(choice)
         except Failure as failure:
             raise CheckError(failure.diagnostics) from None

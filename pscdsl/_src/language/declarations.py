@@ -90,7 +90,7 @@ def completed(name: str, body: Callable[..., Any]) -> Callable[..., Any]:
     """
     if not name.startswith("pscdsl.") or hasattr(body, "__signature__"):
         return body
-    for module in ("control", "debug"):  # which declare those that are of no package
+    for module in ("control", "debug", "devices"):  # which declare those that are of no package
         import_module(f"pscdsl._src.language.{module}")
     declared = DECLARED.get(name)
     if declared is None:

@@ -305,7 +305,33 @@ class AllToAll(Moving, name="all_to_all"):
         return _moved(hlo, "all_to_all", x, given, result, attributes)
 
 
-SENDING: Final = (AllReduce, AllGather, ReduceScatter, AllToAll)
+@dataclass(frozen=True)
+class CollectivePermute(Moving, name="collective_permute"):
+    """The array of another device: the one a number of places before, in a ring."""
+
+    by: int
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        self.require_mesh()
+        return operands
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        place = self.group(here).index(on_device(here).device)
+        peers = self.peers(here, operands[0])
+        return (peers[(place - self.by) % len(peers)],)
+
+    def emit(self, hlo: Hlo, x: H, given: ArrayType, result: ArrayType) -> Sequence[H]:
+        groups = self.groups()
+        if self.by % groups.shape[1] == 0:
+            return (x,)
+        targets = np.roll(groups, -self.by, axis=1)
+        pairs = np.stack([groups, targets], axis=-1).reshape(-1, 2)
+        attribute = f"dense<{pairs.tolist()}> : tensor<{len(pairs)}x2xi64>"
+        attributes = {"source_target_pairs": hlo.parse_attribute(attribute)}
+        return _moved(hlo, "collective_permute", x, given, result, attributes)
+
+
+SENDING: Final = (AllReduce, AllGather, ReduceScatter, AllToAll, CollectivePermute)
 """The primitives for which something is sent."""
 
 
@@ -367,7 +393,8 @@ class OwnPart(AlongAxis, name="own_part"):
 class PlaceAlong(Linear, name="place", cheap=True):
     """The operand itself, cut along axes of the mesh; it has no effect without a mesh."""
 
-    axes: tuple[tuple[str, ...], ...]
+    axes: tuple[tuple[str, ...] | None, ...]
+    """The mesh axes of each axis; None for an axis that stays as it is."""
 
     def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
         if operands[0].rank != len(self.axes):
@@ -390,7 +417,7 @@ class PlaceAlong(Linear, name="place", cheap=True):
     def batch(
         self, operands: Sequence[Value], batched: Sequence[bool], size: Size
     ) -> tuple[Sequence[Value], Sequence[bool]]:
-        return PlaceAlong(((), *self.axes)).bind(*operands), (True,)
+        return PlaceAlong((None, *self.axes)).bind(*operands), (True,)
 
     def cost(self, inputs: Types, outputs: Types) -> Size:
         return 0

@@ -45,7 +45,7 @@ from pscdsl._src.primitives.contractions import DotGeneral
 from pscdsl._src.primitives.elementwise import Clamp, Select, equal, select_rows
 from pscdsl._src.primitives.regions import Group, Layout, Nesting, Region, Role
 from pscdsl._src.primitives.shaping import Broadcast, same_sizes
-from pscdsl.typing.array_types import ArrayType
+from pscdsl.typing.array_types import ArrayType, substitute_tree
 from pscdsl.typing.assumptions import Assumptions, Fact
 from pscdsl.typing.dims import Size, substitute
 from pscdsl.typing.dtypes import BOOL, I32
@@ -109,6 +109,28 @@ def substitute_block(block: Block, env: Mapping[str, Size]) -> Block:
         ]
     )
     return Block(params, equations, tuple([use(atom) for atom in block.results]))
+
+
+def on_one_device(function: Function) -> Function:
+    """Return a function on one device along each of its axes of a mesh."""
+    return on_devices(function, dict.fromkeys(function.mesh, 1))
+
+
+def on_devices(function: Function, counts: Mapping[str, int]) -> Function:
+    """Return a function on so many devices along some of its axes of a mesh."""
+    if not counts:
+        return function
+    env: dict[str, Size] = {**counts}
+    facts = [fact.substitute(env) for fact in function.facts.facts]
+    return replace(
+        function,
+        dims=tuple([name for name in function.dims if name not in env]),
+        mesh=tuple([name for name in function.mesh if name not in env]),
+        facts=Assumptions(tuple([each for each in facts if each.names() or not each.holds({})])),
+        body=substitute_block(function.body, env),
+        result=None if function.result is None else substitute_tree(function.result, env),
+        origins={},
+    )
 
 
 @dataclass(frozen=True)

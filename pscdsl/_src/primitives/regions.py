@@ -178,7 +178,15 @@ class Layout:
         operands: Sequence[bool],
         run: Callable[[Block, tuple[bool, ...]], Sequence[bool]],
     ) -> tuple[bool, ...]:
-        """Return which results depend on some of the operands.
+        """Return which results depend on some of the operands; see `dependent`."""
+        return self.outputs(self.dependent(operands, run))
+
+    def dependent(
+        self,
+        operands: Sequence[bool],
+        run: Callable[[Block, tuple[bool, ...]], Sequence[bool]],
+    ) -> dict[Group, list[bool]]:
+        """Return which members of each group depend on some of the operands.
 
         `run` answers this for a block and some of its parameters; the last question about each
         block concerns all parameters that depend.
@@ -194,7 +202,7 @@ class Layout:
             if any(any(flags[each]) for each in self.groups if each.role is Role.DECISION):
                 flags.update({g: [True] * g.count for g in self.groups if g.is_returned})
             if flags == before:
-                return self.outputs(flags)
+                return flags
 
 
 def by_group(groups: Sequence[Group], items: Sequence[T]) -> Iterator[tuple[Group, Sequence[T]]]:

@@ -608,5 +608,49 @@ class Reverse(Shaping, name="reverse", cheap=True):
         return AxisRule((factors,), (factors,), linear=((0,),))
 
 
+@dataclass(frozen=True)
+class Rotate(Shaping, name="rotate"):
+    """Move what lies along an axis some places on; what leaves the end comes in at the start."""
+
+    axis: int
+    by: int
+
+    def type_rule(self, facts: Assumptions, *operands: ArrayType) -> Types:
+        (x,) = operands
+        if not are_axes((self.axis,), x.rank):
+            self.ill_typed(f"{self.axis} is no axis of {x}")
+        return (x,)
+
+    def evaluate(self, here: Evaluation, *operands: NDArray) -> tuple[NDArray, ...]:
+        return (np.roll(operands[0], self.by, self.axis),)
+
+    def lower(self, hlo: Hlo, operands: Sequence[H], inputs: Types, outputs: Types) -> Sequence[H]:
+        (x,) = operands
+        shape = (*hlo.shape(inputs[0].shape), *stored(inputs[0]))
+        length = shape[self.axis]
+        cut = -self.by % length if length else 0
+        if not cut:
+            return (x,)
+        zeros, middle = [0] * len(shape), [*shape]
+        start = [*zeros]
+        start[self.axis] = middle[self.axis] = cut
+        parts = hlo.slice(x, start, shape), hlo.slice(x, zeros, middle)
+        return hlo.op("concatenate", parts, outputs, {"dimension": self.axis})
+
+    def transpose(
+        self, cotangents: Sequence[Value | None], operands: Sequence[Value | ArrayType]
+    ) -> Sequence[Value | None]:
+        (cotangent,) = cotangents
+        assert cotangent is not None
+        return Rotate(self.axis, -self.by).bind(cotangent)
+
+    def batch(self, operands: Sequence[Value], batched: Sequence[bool], size: Size) -> Results:
+        return Rotate(self.axis + 1, self.by).bind(*operands), (True,)
+
+    def axis_rule(self, inputs: Types, outputs: Types) -> AxisRule | None:
+        factors = along(inputs[0].rank, (self.axis,))
+        return AxisRule((factors,), (factors,), linear=((0,),))
+
+
 def _text(shape: Shape) -> str:
     return " ".join(map(str, shape))

@@ -183,8 +183,6 @@ def _select(inputs: Sequence[Atom]) -> Atom | None:
 
 def _keeps_everything(primitive: Primitive, inputs: Sequence[Atom], output: Var) -> bool:
     match primitive:
-        case PlaceAlong():  # on one device; the pass for several comes before
-            return True
         case e.Convert() | Reshape():
             return inputs[0].type == output.type
         case Broadcast(dims=dims):
@@ -406,12 +404,19 @@ class Straight:
     """A pass over blocks from the first equation to the last; subclasses treat control flow.
 
     `functions` maps called functions to their replacements. With `effects`, equations that have
-    effects keep their operands and results, and are simplified inside.
+    effects keep their operands and results, and are simplified inside. With `one_device`, values
+    have no placement.
     """
 
-    def __init__(self, functions: Mapping[Function, Function], effects: bool = False) -> None:
+    def __init__(
+        self,
+        functions: Mapping[Function, Function],
+        effects: bool = False,
+        one_device: bool = False,
+    ) -> None:
         self.functions = functions
         self.effects = effects
+        self.one_device = one_device
         self._blocks: dict[Block, Block] = {}
 
     def block(self, block: Block) -> Block:
@@ -466,6 +471,9 @@ class Straight:
         elif isinstance(primitive, DynamicSlice):
             add = partial(self.added, equation, scope)
             inputs = without_slices(primitive, inputs, scope.made, add)
+        if self.one_device and isinstance(primitive, PlaceAlong):
+            scope.names[outputs[0]] = inputs[0]
+            return
         if len(outputs) == 1:
             same = same_as(primitive, inputs, outputs[0], scope.made)
             if same is not None:

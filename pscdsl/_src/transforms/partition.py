@@ -26,6 +26,7 @@ from pscdsl._src.primitives.collectives import (
     AllGather,
     AllReduce,
     AllToAll,
+    CollectivePermute,
     DevicePlace,
     MeshAxes,
     OwnPart,
@@ -33,12 +34,12 @@ from pscdsl._src.primitives.collectives import (
     ReduceScatter,
     is_sent_combined,
 )
-from pscdsl._src.primitives.control import Call, Control, Expanded, substitute_block
+from pscdsl._src.primitives.control import Call, Control, Expanded, on_devices, substitute_block
 from pscdsl._src.primitives.elementwise import Convert, multiply
 from pscdsl._src.primitives.reductions import Cumulative, LinearRecurrence, Reduce, Reduction
 from pscdsl._src.primitives.regions import Group, Nesting, Region, Role
 from pscdsl._src.primitives.scan import single
-from pscdsl._src.primitives.shaping import Broadcast, exactly
+from pscdsl._src.primitives.shaping import Broadcast, Rotate, exactly
 from pscdsl._src.transforms.ordered_parts import Pieces, without_rows
 from pscdsl._src.transforms.sent_once import sent_before
 from pscdsl._src.transforms.simplify import simplify
@@ -49,6 +50,7 @@ from pscdsl.typing.codes.placements import (
     NotPartitioned,
     UnequalPieces,
 )
+from pscdsl.typing.codes.shapes_of_arguments import AssertionFails
 from pscdsl.typing.diagnostics import NOWHERE, Failure, Span
 from pscdsl.typing.dims import (
     Size,
@@ -112,7 +114,12 @@ class Partitioned:
             if number % pieces:
                 text = str(size) if isinstance(size, int) else f"{size} = {number}"
                 raise Failure(UnequalPieces(size=text, along="@".join(along), pieces=pieces))
-        return self.some_sizes(whole, mesh)
+        found = self.some_sizes(whole, mesh)
+        for fact in self.function.facts.facts:
+            if not fact.names().isdisjoint(mesh) and not fact.holds(found):
+                axes = ", ".join([f"{name}={size}" for name, size in mesh.items()])
+                raise Failure(AssertionFails(condition=str(fact), text=f"Mesh({axes})"))
+        return found
 
     def some_sizes(self, whole: Mapping[str, int], mesh: Mapping[str, int]) -> dict[str, int]:
         """Return the sizes of the program of a device, as far as those of whole arrays are given.
@@ -140,8 +147,9 @@ def partition(
     None where it may be any; `returns` is the place where the results are declared. Nothing is cut
     along axes that the mesh has not. Raise a Failure where pieces are not equal, or do not meet.
     """
+    function = on_devices(function, {name: 1 for name in function.mesh if name not in mesh})
     for name in mesh:
-        if name in function.dims:
+        if name in function.dims and name not in function.mesh:
             problem = f"names the mesh axis `{name}`, which is a size, too"
             placed = [(x, returns) for x in results if x is not None]
             pairs = zip(arguments, function.body.params, strict=True)
@@ -187,7 +195,8 @@ class Partition:
             if not function.facts.proves(Fact("<=", 1, size)):
                 facts.append(Fact("<=", 0, variable(piece)))
         self.facts = function.facts.assume(*facts)
-        self._dims = (*function.dims, *self._names, *self._cut)
+        own = [name for name in function.dims if name not in function.mesh]
+        self._dims = (*own, *self._names, *self._cut)
         self._called: dict[object, tuple[Function, list[tuple[Axes, frozenset[str]]]]] = {}
         self._made: dict[Atom, Made] = {}
         self._same: dict[Atom, dict[Axes, Placed]] = {}
@@ -264,6 +273,7 @@ class Partition:
         return replace(
             function,
             dims=self._dims,
+            mesh=self._names,
             facts=self.facts,
             body=body,
             parameters=(),
@@ -300,8 +310,13 @@ class Partition:
         types = [atom.type for atom in equation.inputs]
         if isinstance(primitive, PlaceAlong):
             (x,), (type_,) = inputs, types
-            wanted = axes_on(self._names, primitive.axes)
-            return [self.moved(here, x, type_, wanted, asked=True)]
+            return [self.moved(here, x, type_, self._asked(primitive, x.axes), asked=True)]
+        if isinstance(primitive, Rotate):
+            (x,) = inputs
+            along = x.axes[primitive.axis]
+            if along and self._piece(types[0].shape[primitive.axis], along) == 1:
+                move = CollectivePermute(along, self._mesh, primitive.by)
+                return [x._replace(value=here.bind(move, (x.value,))[0])]
         if isinstance(primitive, Call):
             return self.call(here, primitive, inputs)
         if isinstance(primitive, Expanded):
@@ -314,6 +329,17 @@ class Partition:
         if isinstance(primitive, Control):
             return self.control(here, primitive, equation, inputs)
         return self.plain(here, equation, inputs)
+
+    def _asked(self, primitive: PlaceAlong, have: Axes) -> Axes:
+        """Return the placement that is asked for, where some axes may stay as they are."""
+        asked = [axes_on(self._names, (each or (),))[0] for each in primitive.axes]
+        taken = {axis for along in asked for axis in along}
+        return tuple(
+            [
+                tuple([name for name in own if name not in taken]) if each is None else along
+                for each, along, own in zip(primitive.axes, asked, have, strict=True)
+            ]
+        )
 
     # Equations that combine elements or rows in order.
 
@@ -984,7 +1010,8 @@ def _cut_names(
     }
     # In a product, a name that is cut anyway suffices: names come first.
     for size, along in sorted(cut, key=lambda each: (len(names(each[0])), len(as_terms(each[0])))):
-        every: dict[Size, str] = {variable(name): name for name in sorted(names(size))}
+        own = sorted(names(size) - {*function.mesh})
+        every: dict[Size, str] = {variable(name): name for name in own}
         if isinstance(size, int):
             every = {size: ""}
         before: dict[Size, str] = {one: "" for one, axes in found if axes == along}
@@ -1008,7 +1035,8 @@ def _places(block: Block, sizes: Mapping[str, Size] | None) -> Iterator[tuple[Ar
         primitive = equation.primitive
         if isinstance(primitive, PlaceAlong):
             type_ = equation.inputs[0].type
-            yield type_ if sizes is None else type_.substitute(sizes), primitive.axes
+            axes = tuple([along or () for along in primitive.axes])
+            yield type_ if sizes is None else type_.substitute(sizes), axes
         elif isinstance(primitive, Call):
             inner = {
                 name: size if sizes is None or isinstance(size, int) else substitute(size, sizes)

@@ -189,12 +189,12 @@ ROUNDS = 4
 
 
 def simplify(function: Function) -> Function:
-    """Simplify a function and all functions that it calls, around equations with effects."""
+    """Simplify a function of one device and all that it calls, around equations with effects."""
     effects = has_effects(function.body)
 
     def changed(current: Function, functions: Mapping[Function, Function]) -> Function:
         acting = effects and has_effects(current.body)
-        body = simplify_block(current.body, functions, acting)
+        body = simplify_block(current.body, functions, acting, one_device=True)
         if not acting:
             body = narrowed(current.facts, body, simplify_block)
         return current if body is current.body else replace(current, body=body)
@@ -203,19 +203,24 @@ def simplify(function: Function) -> Function:
 
 
 def simplify_block(
-    block: Block, functions: Mapping[Function, Function] | None = None, effects: bool = False
+    block: Block,
+    functions: Mapping[Function, Function] | None = None,
+    effects: bool = False,
+    *,
+    one_device: bool = False,
 ) -> Block:
     """Simplify a block; `functions` maps called functions to their replacements.
 
-    `effects` tells whether it has effects.
+    `effects` tells whether it has effects, `one_device` whether it is not partitioned any more.
     """
+    given = functions or {}
     for _ in range(ROUNDS):
         before = block
-        block = Forward(functions or {}, effects).block(block)
+        block = Forward(given, effects, one_device).block(block)
         block = Pruner(effects).block(block)
         passed = StoresPass().block(block)
         if passed is not block:  # now the stores are not needed, and places may be known
-            block = Pruner(effects).block(Forward(functions or {}, effects).block(passed))
+            block = Pruner(effects).block(Forward(given, effects, one_device).block(passed))
         elif block is before or all(
             equation.primitive.blocks() == () for equation in block.equations
         ):

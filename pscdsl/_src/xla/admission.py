@@ -46,7 +46,9 @@ _OPERATIONS: Final = frozenset(
 """Operations that compute their results only from their operands, of known shapes."""
 _COLLECTIVES: Final = frozenset(
     f"stablehlo.{name}"
-    for name in "all_gather all_reduce all_to_all reduce_scatter replica_id".split()
+    for name in (
+        "all_gather all_reduce all_to_all collective_permute reduce_scatter replica_id".split()
+    )
 )
 """Operations of the devices of a mesh, of which each is in one group."""
 _ATTRIBUTES: Final = frozenset(
@@ -58,8 +60,9 @@ _ATTRIBUTES: Final = frozenset(
     "interior_padding iota_dimension is_stable left_side lhs_dilation limit_indices lower "
     "mantissa_bits operand_layouts output_operand_aliases padding permutation "
     "precision_config replica_groups result_accuracy result_layouts rhs_dilation "
-    "rng_algorithm scatter_dimension scatter_dimension_numbers slice_sizes split_count "
-    "split_dimension start_indices strides transpose_a unique_indices unit_diagonal value "
+    "rng_algorithm scatter_dimension scatter_dimension_numbers slice_sizes "
+    "source_target_pairs split_count split_dimension start_indices strides transpose_a "
+    "unique_indices unit_diagonal value "
     "window_dilations window_dimensions window_reversal window_strides".split()
 )
 """The attributes of these operations; XLA reads others, such as `xla_shape`, and trusts them."""
@@ -183,9 +186,19 @@ class _Modules:
         """Refuse groups of devices in which not each device is once."""
         if operation.name == "stablehlo.replica_id":
             return
+        if operation.name == "stablehlo.collective_permute":
+            self._require_ring(operation)
+            return
         groups = np.array(c.mlir.DenseIntElementsAttr(operation.attributes["replica_groups"]))
         if groups.ndim != 2 or sorted(groups.flat) != [*range(self._devices)]:
             raise NotAdmitted(f"its devices exchange in groups that are none: {groups.tolist()}")
+
+    def _require_ring(self, operation: Any) -> None:
+        """Refuse pairs of devices in which not each device sends once, and receives once."""
+        pairs = np.array(c.mlir.DenseIntElementsAttr(operation.attributes["source_target_pairs"]))
+        every = [*range(self._devices)]
+        if pairs.ndim != 2 or [sorted(each) for each in pairs.T] != [every, every]:
+            raise NotAdmitted(f"its devices send to each other in no order: {pairs.tolist()}")
 
     def _require_call(self, operation: Any) -> None:
         """Refuse a custom call unless it is admitted, or LAPACK's as kernels call it."""

@@ -40,6 +40,14 @@ from pscdsl._src.frontend.transformations.derivatives import (
     value_and_grad,
     vjp,
 )
+from pscdsl._src.frontend.transformations.on_each import (
+    axis_gather,
+    axis_index,
+    axis_shift,
+    axis_size,
+    axis_sum,
+    on_each,
+)
 from pscdsl._src.frontend.transformations.rules import custom_linear_solve, custom_root, make_ruled
 from pscdsl._src.frontend.transformations.traced import vmap
 from pscdsl._src.frontend.trees import flatten, unflatten
@@ -184,6 +192,12 @@ def register() -> None:
         "checkpoint": checkpoint,
         "stop_gradient": stop_gradient,
         "place": place,
+        "on_each": on_each,
+        "axis_sum": axis_sum,
+        "axis_gather": axis_gather,
+        "axis_shift": axis_shift,
+        "axis_index": axis_index,
+        "axis_size": axis_size,
         "custom_jvp": make_ruled("custom_jvp"),
         "custom_vjp": make_ruled("custom_vjp"),
         "custom_linear_solve": custom_linear_solve,

@@ -39,13 +39,16 @@ def elaborate(
     name: str,
     extra: Sequence[tuple[str, Type]],
     run: Callable[[Builder, list[AnyValue], list[AnyValue]], AnyValue],
+    *,
+    over_mesh: bool = False,
 ) -> Function:
     """Return the program of `run(here, arguments, extra)`, in the sizes of a kernel's program.
 
-    Raises a Failure with all findings if there is none.
+    It is that of one device, or of any number. Raises a Failure with all findings if there is none.
     """
     instance = definition.instance(choice)
     program = Program(instance.facts, definition.default_dtypes(choice))
+    program.cut = definition.cut(choice) if over_mesh else None
     session = Session(program, definition.closure)
     here = program.current
     params: list[Value] = []
@@ -74,7 +77,16 @@ def elaborate(
     body, _ = here.finish(params, values)
     declared = (*instance.parameters, *extra)
     result_tree = of_values(tree, values)
-    return Function(name, instance.dims, program.facts, body, declared, result_tree, instance.span)
+    return Function(
+        name,
+        (*instance.dims, *program.devices),
+        program.facts,
+        body,
+        declared,
+        result_tree,
+        instance.span,
+        mesh=tuple(program.devices),
+    )
 
 
 Mode: TypeAlias = Literal["jvp", "vjp"]
@@ -119,7 +131,8 @@ class DirectionalKernel(Definition):
             value, back, *_ = vjp(here, function, *args)
             return value, back.apply(here, moves, {})
 
-        return Elaboration(elaborate(self.base, choice, self.name, extra, run))
+        made = elaborate(self.base, choice, self.name, extra, run, over_mesh=True)
+        return Elaboration.of(made)
 
 
 @dataclass(frozen=True)

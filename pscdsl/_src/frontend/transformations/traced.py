@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, permutations
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from pscdsl._src.analysis.keys.walk import concerns_keys
 from pscdsl._src.analysis.warnings.performance import branches_run_by_all
@@ -34,7 +34,8 @@ from pscdsl._src.frontend.values import (
 )
 from pscdsl._src.interpreters.replay import batch, has_tangent, repeated
 from pscdsl._src.ir.builder import Builder, PythonNumber, Value, Weak
-from pscdsl._src.ir.program import Block, Equation, Origin, Var
+from pscdsl._src.ir.program import Atom, Block, Equation, Origin, Var
+from pscdsl._src.primitives.control import substitute_block
 from pscdsl._src.primitives.scan import Rows
 from pscdsl._src.primitives.shaping import Reshape, Transpose
 from pscdsl._src.transforms.simplify import tidied
@@ -99,21 +100,31 @@ def made_of(
 
 
 def over_rows(
-    here: Builder, block: Block, batched: Sequence[bool], size: Size
+    here: Builder, block: Block, batched: Sequence[bool], size: Size, *, shares: bool = False
 ) -> tuple[Block, list[int]]:
-    """Return a block as a loop over rows, and the block's operands that it takes, in order."""
-    held = [at for at, flag in enumerate(batched) if not flag]
-    rows = [at for at, flag in enumerate(batched) if flag]
-    order = [*held, *rows]
-    body = Block(tuple([block.params[at] for at in order]), block.equations, block.results)
-    given = [Var(block.params[at].type, block.params[at].hint) for at in held]
-    for at in rows:
-        row = block.params[at]
-        given.append(Var(row.type.with_shape((size, *row.type.shape)), row.hint))
+    """Return a block as a loop over rows, and the block's operands that it takes, in order.
+
+    If the rows share what depends on none of them, that is computed once, before the loop.
+    """
+    order = sorted(range(len(batched)), key=lambda at: batched[at])
+    held = [block.params[at] for at in order if not batched[at]]
+    rows = [block.params[at] for at in order if batched[at]]
+    many: set[Atom] = {*rows}
+    first: list[Equation] = []
+    rest: list[Equation] = []
+    for equation in block.equations:
+        if shares and many.isdisjoint(equation.inputs):
+            first.append(equation)
+        else:
+            rest.append(equation)
+            many.update(equation.outputs)
+    shared = (*held, *[var for equation in first for var in equation.outputs])
+    once = substitute_block(Block(tuple(held), tuple(first), shared), {})
+    stacked = [Var(row.type.with_shape((size, *row.type.shape)), row.hint) for row in rows]
     results = tuple([Var(t.with_shape((size, *t.shape))) for t in block.out_types])
-    loop = Rows(body, len(held), 0, size)
-    equation = Equation(loop, tuple(given), results, here.program.span)
-    return Block(tuple(given), (equation,), results), order
+    loop = Rows(Block((*shared, *rows), tuple(rest), block.results), len(shared), 0, size)
+    last = Equation(loop, (*once.results, *stacked), results, here.program.span)
+    return Block((*once.params, *stacked), (*once.equations, last), results), order
 
 
 @dataclass(frozen=True)
@@ -610,16 +621,60 @@ def _run(
     args: Args,
     kwargs: Kwargs,
 ) -> AnyValue:
-    name = "psc.vmap"
-    named = dict(kwargs)
     count = len(args)
     # Arguments given by keyword are batched along their first axis.
+    given = argument_axes(in_axes, count, function) + [0] * len(kwargs)
+
+    def axes_at(at: int, tree: Type) -> list[int | None]:
+        return axes_of(f"in_axes of argument {at}", given[at], tree)
+
+    varying = [at for at in range(len(given)) if given[at] is not None]
+    found = mapped(here, "psc.vmap", function, args, kwargs, varying, axes_at, axis_size)
+    traced, size = found.traced, found.size
+    outs = axes_of("out_axes", out_axes, traced.result)
+    placed = [
+        _placed(x, is_batched, axis, size, place)
+        for x, is_batched, axis, (place, _) in zip(
+            found.values, found.batched, outs, paths(traced.result, "result"), strict=True
+        )
+    ]
+    return unflatten(traced.result, iter(placed))
+
+
+class Mapped(NamedTuple):
+    """The results of a function over a batch, those that are batched along their first axis."""
+
+    traced: Traced
+    flags: tuple[bool, ...]
+    """For each operand of the block, whether it is batched."""
+    size: Size
+    values: list[Value]
+    batched: list[bool]
+    """For each result, whether it is."""
+
+
+def mapped(
+    here: Builder,
+    name: str,
+    function: Applicable,
+    args: Args,
+    kwargs: Kwargs,
+    varying: Sequence[int],
+    axes_at: Callable[[int, Type], list[int | None]],
+    axis_size: AnyValue,
+    *,
+    shares: bool = False,
+) -> Mapped:
+    """Apply a function to a batch: arguments at some places have a batch axis in their leaves.
+
+    If rows share what depends on none of them, a key that all have may be used once.
+    """
+    named = dict(kwargs)
     values = [*args, *named.values()]
     axes: dict[int, list[int | None]] = {}
-    given = _argument_axes(in_axes, count, function) + [0] * len(named)
 
     def rows(at: int, argument: Argument) -> list[ArrayType]:
-        axes[at] = axes_of(f"in_axes of argument {at}", given[at], argument.tree)
+        axes[at] = axes_at(at, argument.tree)
         return [
             _row(leaf, axis, place)
             for leaf, axis, place in zip(
@@ -627,8 +682,7 @@ def _run(
             )
         ]
 
-    varying = [at for at in range(len(values)) if given[at] is not None]
-    wrapped = _Named(function, count, tuple(named))
+    wrapped = _Named(function, len(args), tuple(named))
     traced = trace(here, name, wrapped, values, {}, varying, rows)
     flags = [axis for at in traced.varying for axis in axes[at]]
     leaves = traced.leaves
@@ -637,22 +691,15 @@ def _run(
         x if axis is None else to_front(x, axis) for x, axis in zip(leaves, flags, strict=True)
     ]
     batched = [*[False] * len(traced.captured), *[axis is not None for axis in flags]]
-    asked = Label(here.program.span, f"`psc.vmap({name_of(function)})` makes the batch")
+    asked = Label(here.program.span, f"`{name}({name_of(function)})` makes the batch")
     here.program.findings += branches_run_by_all(here.facts, traced.block, batched, asked)
     operands = [*traced.captured, *moved]
     found: list[Value] = []
-    rows_block, order = over_rows(here, traced.source, batched, size)
+    rows_block, order = over_rows(here, traced.source, batched, size, shares=shares)
     with made_of(here, rows_block, [operands[at] for at in order], found):
         results, many = batch(here, traced.block, operands, batched, size)
         found += results
-    outs = axes_of("out_axes", out_axes, traced.result)
-    placed = [
-        _placed(x, is_batched, axis, size, place)
-        for x, is_batched, axis, (place, _) in zip(
-            found, many, outs, paths(traced.result, "result"), strict=True
-        )
-    ]
-    return unflatten(traced.result, iter(placed))
+    return Mapped(traced, tuple(batched), size, found, many)
 
 
 class _Named(Applicable):
@@ -674,7 +721,7 @@ class _Named(Applicable):
         return self.function.apply(here, args[: self.count], named)
 
 
-def _argument_axes(in_axes: AnyValue, count: int, function: Applicable) -> list[AnyValue]:
+def argument_axes(in_axes: AnyValue, count: int, function: Applicable) -> list[AnyValue]:
     """Return one axis, or tree of axes, for each positional argument."""
     if is_sequence(in_axes):
         items: list[AnyValue] = list(in_axes)
