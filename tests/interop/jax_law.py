@@ -19,6 +19,7 @@ from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.ir.program import evaluate
 from pscdsl.typing.diagnostics import Failure
+from tests.interop.jax_runs import Array, difference
 
 HEAD: Final = """
 import functools
@@ -87,12 +88,12 @@ _CLASSES: Final = {
 _RANDOM: Final = np.random.default_rng(7)
 
 
-def _normal(*shape: int) -> np.ndarray[Any, Any]:
+def _normal(*shape: int) -> Array:
     return np.round(_RANDOM.normal(size=shape), 2).astype(np.float32)
 
 
 _SQUARE: Final = _normal(3, 3)
-OPERANDS: Final[Mapping[str, np.ndarray[Any, Any]]] = {
+OPERANDS: Final[Mapping[str, Array]] = {
     "s": np.array(1.5, np.float32),
     "x": np.array([0.5, -1.25, 2.0, 0.75], np.float32),
     "y": np.array([1.5, 0.25, -2.0, 3.0], np.float32),
@@ -182,7 +183,7 @@ class Ours:
             if isinstance(each, ast.FunctionDef)
         }
 
-    def results(self, number: int) -> tuple[np.ndarray[Any, Any], ...]:
+    def results(self, number: int) -> tuple[Array, ...]:
         """Return the results of an expression; raise a Failure if it is refused."""
         with deep_stack(), quiet():
             closure = self.module.function(self.nodes[f"f{number}"])
@@ -221,27 +222,14 @@ def given(name: str) -> Any:
     return jax.numpy.asarray(OPERANDS[name])
 
 
-def verdict(
-    ours: Sequence[np.ndarray[Any, Any]] | str, theirs: Sequence[np.ndarray[Any, Any]] | str
-) -> str:
-    """Return "same", or how two outcomes differ; a text is the reason for having none."""
-    if isinstance(theirs, str):
-        return "both" if isinstance(ours, str) else f"jax raises: {theirs}"
-    if isinstance(ours, str):
-        return f"refused: {ours}"
-    if len(ours) != len(theirs):
-        return f"results: {len(ours)} and {len(theirs)}"
-    for mine, wanted in zip(ours, theirs, strict=True):
-        if mine.dtype != wanted.dtype:
-            return f"dtype: {mine.dtype} and {wanted.dtype}"
-        if mine.shape != wanted.shape:
-            return f"shape: {mine.shape} and {wanted.shape}"
-        if not _close(mine, wanted):
-            return f"values: {mine.tolist()} and {wanted.tolist()}"
-    return "same"
+def verdict(ours: Sequence[Array] | str, theirs: Sequence[Array] | str) -> str:
+    """Return "same", "both" if there are no outcomes, or how these differ."""
+    if isinstance(ours, str) and isinstance(theirs, str):
+        return "both"
+    return difference(ours, theirs, _close) or "same"
 
 
-def _close(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> bool:
+def _close(ours: Array, theirs: Array) -> bool:
     kind = ours.dtype
     if kind.kind in "biu":
         return bool(np.array_equal(ours, theirs))

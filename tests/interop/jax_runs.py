@@ -9,7 +9,7 @@ import inspect
 import sys
 import warnings
 from collections import namedtuple
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, make_dataclass, replace
 from functools import cached_property
@@ -419,21 +419,28 @@ def ours(
         return str(failed)
 
 
-def difference(mine: Sequence[Array] | str, wanted: Sequence[Array] | str) -> str:
-    """Return in words how outcomes differ; empty if they do not."""
+def difference(
+    mine: Sequence[Array] | str,
+    wanted: Sequence[Array] | str,
+    alike: Callable[[Array, Array], bool] | None = None,
+) -> str:
+    """Return in words how outcomes differ; empty if they do not.
+
+    A text is the reason for having none.
+    """
     if isinstance(wanted, str):
-        return "" if isinstance(mine, str) else f"jax raises {wanted}"
+        return "" if isinstance(mine, str) else f"jax raises: {wanted}"
     if isinstance(mine, str):
-        return f"our program raises {mine}"
+        return f"refused: {mine}"
     if len(mine) != len(wanted):
-        return f"{len(mine)} results and {len(wanted)} of jax"
+        return f"results: {len(mine)} and {len(wanted)} of jax"
     for number, (left, right) in enumerate(zip(mine, wanted, strict=True)):
         if left.dtype != right.dtype:
-            return f"dtype {left.dtype} and {right.dtype} of jax, in result {number}"
+            return f"dtype: {left.dtype} and {right.dtype} of jax, in result {number}"
         if left.shape != right.shape:
-            return f"shape {left.shape} and {right.shape} of jax, in result {number}"
-        if not close(left, right):
-            return f"values {_shown(left)} and {_shown(right)} of jax, in result {number}"
+            return f"shape: {left.shape} and {right.shape} of jax, in result {number}"
+        if not (alike or close)(left, right):
+            return f"values: {_shown(left)} and {_shown(right)} of jax, in result {number}"
     return ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -154,16 +154,14 @@ def checked_function(
         return JaxFunction(name, node, unknown=cause(failure.diagnostics[0]))
     if owner and not isinstance(of_class, RecordClass):
         return JaxFunction(name, node, unknown=cause(UnknownValue(name=owner)))
-    verdict = _verdict(name, node, JaxDefinition(value, owner=owner))
+    verdict = _verdict(name, node, lambda: JaxDefinition(value, owner=owner))
     if not may_be_wrong and verdict.found:
         verdict = replace(verdict, found=(), unknown=cause(verdict.found[0]))
     has_constructor = isinstance(of_class, RecordClass) and "__init__" in of_class.members
     if not isinstance(of_class, RecordClass) or not has_constructor or verdict.is_right:
         return verdict
-    try:  # what its fields are is up to the constructor
-        made = _verdict(name, node, JaxDefinition(after_construction(of_class, value)))
-    except Failure as failure:
-        made = JaxFunction(name, node, unknown=cause(failure.diagnostics[0]))
+    # What its fields are is up to the constructor.
+    made = _verdict(name, node, lambda: JaxDefinition(after_construction(of_class, value)))
     made = replace(made, programs=())  # of other parameters
     if made.is_right:
         return made
@@ -175,10 +173,12 @@ def checked_function(
     return replace(verdict, found=found, unknown="" if found else unknown)
 
 
-def _verdict(name: str, node: FunctionStatement, definition: JaxDefinition) -> JaxFunction:
+def _verdict(
+    name: str, node: FunctionStatement, defined: Callable[[], JaxDefinition]
+) -> JaxFunction:
     """Return what is found of a definition with annotations."""
     try:
-        variants = definition.variants()
+        variants = defined().variants()
     except Failure as failure:
         return JaxFunction(name, node, unknown=cause(failure.diagnostics[0]))
     except Poisoned:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pscdsl._src.dialects.jax.library import TRANSPARENT
-from pscdsl._src.dialects.jax.names import Program, Scope
-from pscdsl._src.frontend.text.source import FunctionStatement, children
+from pscdsl._src.dialects.jax.names import Program, Scope, own_nodes
 from pscdsl.typing.diagnostics import Span
 
 _GRADIENTS: Final = frozenset(
@@ -38,21 +37,11 @@ class Differentiation:
 def differentiations(program: Program) -> Iterator[Differentiation]:
     """Yield the calls of a file whose function and arguments are certain."""
     for scope in list(program.scopes.values()):
-        for node in _own_nodes(scope.node):
+        for node in own_nodes(scope.node):
             if isinstance(node, ast.Call) and node.args:
                 found = _differentiation(program, scope, node)
                 if found is not None:
                     yield found
-
-
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without those of scopes in it."""
-    pending = children(node)
-    while pending:
-        each = pending.pop()
-        yield each
-        if not isinstance(each, FunctionStatement | ast.Lambda):
-            pending += children(each)
 
 
 def _differentiation(program: Program, scope: Scope, call: ast.Call) -> Differentiation | None:
