@@ -181,6 +181,17 @@ def traced_parameters(module: StaticModule, node: FunctionStatement) -> frozense
     return frozenset(traced)
 
 
+def is_leaf(module: StaticModule, node: ast.ClassDef) -> bool:
+    """Return whether JAX refuses instances of a class as arguments: nothing says their parts."""
+    frame = module.frame()
+    names = {_named(frame, called(each)) for each in node.decorator_list}
+    return (
+        all(_named(frame, subscripted(each)) in WITHOUT_MEANING for each in node.bases)
+        and names <= {"dataclasses.dataclass"}
+        and "register" not in module.source.text
+    )
+
+
 def class_statement(
     module: StaticModule, node: ast.expr
 ) -> tuple[StaticModule, ast.ClassDef] | None:

@@ -25,6 +25,7 @@ from pscdsl._src.discover.jax_classes import (
     Unfit,
     class_of,
     is_abstract,
+    is_leaf,
     method_of,
     traced_parameters,
 )
@@ -49,6 +50,7 @@ from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.jax_annotations import in_dialect
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.purity import external_call, parts
+from pscdsl._src.frontend.text.source import named_parameters
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
@@ -257,6 +259,9 @@ def typed_function(
     owner = None if cls is None else class_of(module, cls)
     kind, closure = method_of(module, node, owner)
     traced = traced_parameters(module, node)
+    own = {each.arg for each in named_parameters(node)[:1]}
+    if kind == "method" and cls is not None and own & traced and is_leaf(module, cls):
+        raise Unfit(f"`jax.jit` takes no instance of `{cls.name}`")
     return _Inference(Parameters(closure, owner, kind, traced=traced), seconds).found()
 
 
