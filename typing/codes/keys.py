@@ -17,6 +17,8 @@ class KeyReused(Diagnostic, code="PSC601"):
     rewrite: str
     again: bool = False
     """Whether both uses are at one place: in a loop, in a function that is called twice."""
+    next_step: bool = False
+    """Whether the second use is in the next step of a loop, and before the first in the text."""
 
     def message(self) -> str:
         key = f"key `{self.name}`" if self.name else "a key"
@@ -33,6 +35,8 @@ class KeyReused(Diagnostic, code="PSC601"):
     def label(self) -> str:
         if self.again:
             return f"{self.now} in each step or call"
+        if self.next_step:
+            return f"{self.now} here"
         return f"{self.now} again" if self.before == self.now else f"{self.now} here"
 
     def help(self) -> str:

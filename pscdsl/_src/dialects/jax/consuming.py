@@ -110,8 +110,20 @@ def _report(run: Run, first: Use, again: Use) -> None:
         finding = KeyReused(
             name=name, before="consumed", now="consumed", rewrite=_SPLIT, again=in_steps
         )
+        if labels and not in_steps and again.place is None and _is_before(node, first.node):
+            # A use in the next step of a loop: the last of a step should have a key of its own.
+            finding = finding.replaced(next_step=True)
+            labels = [Label(source.span(node), "and in the next step here")]
+            node = first.node
     finding = finding.replaced(span=source.span(node), labels=tuple(labels))
     run.found.setdefault((node, finding.code), finding)
+
+
+def _is_before(node: ast.AST, other: ast.AST) -> bool:
+    """Return whether an expression is written before another one."""
+    if not isinstance(node, ast.expr) or not isinstance(other, ast.expr):
+        return False
+    return (node.lineno, node.col_offset) < (other.lineno, other.col_offset)
 
 
 def _shown(run: Run, node: ast.AST, root: Value) -> str:
