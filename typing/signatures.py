@@ -347,13 +347,14 @@ class UnionSpec:
 class OpenSpec:
     """`Array`, `Callable`, `Any` of a JAX program, which leave the type open.
 
-    A parameter is tried with types that we choose, and a result may be anything.
+    A parameter is tried with types that we choose, and a result may be anything: an instance is one
+    of a class whose constructor decides what its fields are.
     """
 
     text: str
-    kind: Literal["array", "function", "object"]
+    kind: Literal["array", "function", "instance", "object"]
     default: tuple[object, ...] = ()
-    """The value that is tried in place of types, if there is one."""
+    """The value that is tried in place of types, if there is one; the class of an instance."""
 
     def __str__(self) -> str:
         return self.text

@@ -38,6 +38,7 @@ import jax.scipy.stats
 import jax.tree_util
 import numpy as np
 from jax import lax, nn, random, tree_util
+from jax.experimental import checkify
 {more}
 {types}
 

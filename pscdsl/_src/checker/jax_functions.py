@@ -196,6 +196,9 @@ def _verdict(
             if steps > MOST_STEPS or (unknown and each.tried_with):  # it has no errors
                 unknown = unknown or reason
                 break
+            if each.tried_with and each.has_many_choices:
+                unknown = unknown or reason or "it has many choices beside the types that are tried"
+                break
             found, status = check_definition(each)
             found = [_in_jax(x) for x in found]
             steps += each.elaborations.steps

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from pscdsl._src.frontend.annotations import TypeVariable
 from pscdsl._src.frontend.class_rules import rules
@@ -124,10 +124,19 @@ def refuse(frame: Frame, node: ast.AST, what: str, rewrite: str = "leave it out"
     return Failure(Unsupported(what=what, rewrite=rewrite, span=frame.span(node)))
 
 
-def class_text(frame: Frame, node: ast.ClassDef) -> ClassText:
-    """Read a class statement; a Failure if its text does not determine the class."""
+def class_text(frame: Frame, node: ast.ClassDef) -> ClassText | None:
+    """Read a class statement; a Failure if its text does not determine the class.
+
+    None for a class of a JAX program that is unknown as the class of another library is, from which
+    it derives.
+    """
     reader = _Reader(frame, node)
-    reader.read(**fields(node, reader.read))
+    try:
+        reader.read(**fields(node, reader.read))
+    except Failure:
+        if not reader.text.has_unseen_bases:
+            raise
+        return None
     return reader.text
 
 
@@ -198,6 +207,8 @@ class _Reader:
             elif name in ENUMERATIONS:
                 text.kind, text.base = "enumeration", name
             elif not isinstance(value, RecordClass) and name in WITHOUT_MEANING:
+                if name == "typing.Protocol":
+                    text.kind = "namespace"
                 continue
             elif not self.rules.is_closed and isinstance(value, External | RecordClass):
                 text.has_unseen_bases = True
@@ -322,6 +333,7 @@ class _Reader:
                 known = name in OF_RECORDS or (kind == "precord" and name == "__invariant__")
             if not self.rules.is_closed:
                 known = name == "__init__" or name not in {*REBUILDING, *OF_DESCRIPTORS}
+                known = known or (name == "__init_subclass__" and _documents(node))
             if not dunder or not known:
                 rewrite = REBUILDING.get(name, "one underscore, or none")
                 raise refuse(frame, node, f"`{name}` of a class", rewrite)
@@ -429,6 +441,39 @@ class _Reader:
         return known
 
 
+_LOOKING: Final = frozenset(
+    "callable getattr hasattr isinstance issubclass items keys mro super values".split()
+)
+"""Functions and methods that look at a class."""
+
+
+def _documents(node: ast.AST) -> bool:
+    """Return whether an `__init_subclass__` changes nothing of a class but documentation."""
+    for inner in [each for part in getattr(node, "body", [node]) for each in ast.walk(part)]:
+        match inner:
+            case ast.Attribute(attr="__doc__") | ast.Name():
+                continue
+            case ast.Attribute(ctx=ast.Load()) | ast.Subscript(ctx=ast.Load()):
+                continue
+            case ast.Call(func=ast.Name(id=name)) if name in _LOOKING:
+                continue
+            case ast.Call(func=ast.Attribute(attr=name)) if name in (
+                *_LOOKING,
+                "__init_subclass__",
+            ):
+                continue
+            case ast.Attribute() | ast.Subscript() | ast.Call() | ast.AugAssign() | ast.Lambda():
+                return False
+            case ast.stmt() if not isinstance(inner, _PLAIN):
+                return False
+            case _:
+                pass
+    return True
+
+
+_PLAIN: Final = (ast.Assign, ast.Expr, ast.For, ast.If, ast.Break, ast.Continue, ast.Pass)
+
+
 def _private(node: ast.AST) -> Iterator[ast.AST]:
     """Yield names that a class mangles."""
     for inner in ast.walk(node):
@@ -447,9 +492,11 @@ def _private(node: ast.AST) -> Iterator[ast.AST]:
 # Class statements as record classes: values of the classes that `class_text` admits.
 
 
-def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass:
+def class_value(frame: Frame, node: ast.ClassDef, module: str) -> RecordClass | External:
     """Return the value that a class statement binds."""
     text = class_text(frame, node)
+    if text is None:
+        return External(f"{module}.{node.name}", library=True)
     own = {name: _method(frame, text, name) for name in text.methods}
     title = f"{module}.{node.name}"
     for name, each in text.values.items():

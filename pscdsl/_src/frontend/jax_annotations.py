@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -105,10 +106,17 @@ def jax_spec(frame: Frame, node: ast.expr, read: Reader) -> Spec | None:
             return OpenSpec(text, "function")
         case _ if name in _OBJECTS or isinstance(head, External):
             return OpenSpec(text, "object")
+        case _ if isinstance(head, RecordClass) and _is_protocol(head):
+            return OpenSpec(text, "object")
         case _ if isinstance(head, TypeVariable) and head.problem:
             return _bound_spec(frame, text, head)
         case _:
             return None
+
+
+def _is_protocol(cls: RecordClass) -> bool:
+    """Return whether instances of other classes are meant."""
+    return cls.kind == "namespace" and not cls.enumeration
 
 
 def is_open_array(frame: Frame, node: ast.expr, read: Reader) -> bool:
@@ -169,7 +177,7 @@ def _function_spec(text: str, result: Spec) -> StaticSpec:
 
     def unknown(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         del args, kwargs
-        return _unknown(here, text, result, None)
+        return unknown_value(here, text, result, None)
 
     return StaticSpec(text, (StaticFunction(text, unknown),))
 
@@ -209,10 +217,12 @@ def declared_result(frame: Frame, here: Builder, given: Mapping[str, AnyValue]) 
         spec = spec_of(function.annotation_frame(), node.returns)
     except (Failure, Poisoned):
         raise Failure(UnknownValue(name=f"{name}(…)")) from None
-    return _unknown(here, name, spec, {} if fit is None else fit.sizes)
+    return unknown_value(here, name, spec, {} if fit is None else fit.sizes)
 
 
-def _unknown(here: Builder, name: str, spec: Spec, sizes: Mapping[str, Size] | None) -> AnyValue:
+def unknown_value(
+    here: Builder, name: str, spec: Spec, sizes: Mapping[str, Size] | None
+) -> AnyValue:
     """Return unknown values of a type; a Failure if that does not say their structure.
 
     The names of sizes mean those of the program if no `sizes` are given for them.
@@ -282,6 +292,9 @@ def of_library(
     """
     if isinstance(here, NoProgram) or here.program.jax is None:
         return None
+    _, _, builtin = function.name.partition("builtins.")
+    if isinstance(kind := getattr(builtins, builtin, None), type) and issubclass(kind, Exception):
+        return (External(f"{builtin}(…)", library=True),)
     if not all(map(_is_immutable, given)):
         return None
     if function.name in _REPORTING:

@@ -253,6 +253,10 @@ class KnownModule(Atomic):
         return f"the module `{self.name}`"
 
 
+CALLED: Final = "(…)"
+"""The end of the name of a result."""
+
+
 @dataclass(frozen=True)
 class External(Applicable):
     """An unknown value outside of the program, by its qualified name: `time.time`, `os.environ`."""
@@ -262,6 +266,11 @@ class External(Applicable):
     """The findings in its definition."""
     library: bool = field(default=False, compare=False)
     """Whether it is a module, or was imported from one: its attributes may be named."""
+
+    @property
+    def is_result(self) -> bool:
+        """Whether it is a result of another library, or a part of one."""
+        return self.library and not self.why and CALLED in self.name
 
     def apply(
         self, here: Builder, args: Sequence[AnyValue], kwargs: Mapping[str, AnyValue]

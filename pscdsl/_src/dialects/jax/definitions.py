@@ -15,9 +15,11 @@ from pscdsl._src.frontend.annotations import replaced
 from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
-from pscdsl._src.frontend.jax_annotations import in_dialect
+from pscdsl._src.frontend.interpreter.records import RecordClass
+from pscdsl._src.frontend.jax_annotations import in_dialect, unknown_value
 from pscdsl._src.frontend.modules.jax_programs import enables_x64
-from pscdsl._src.frontend.values import AnyValue, External, Place, with_hash
+from pscdsl._src.frontend.values import AnyValue, External, Place, RecordValue, with_hash
+from pscdsl._src.ir.builder import Builder
 from pscdsl._src.ir.jax_promotion import JaxPromotion
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
@@ -34,15 +36,20 @@ from pscdsl.typing.signatures import (
     StaticSpec,
     TreeSpec,
     TupleSpec,
+    UnionSpec,
     alternative_count,
     alternatives,
     arrays_of,
+    spec_parts,
     trees_of,
     walk_paths,
+    with_spec_parts,
 )
 
 MOST_ALTERNATIVES: Final = 16
 """Of a function with more combinations of alternatives, some are tried."""
+MOST_CHOICES: Final = 64
+"""A function with more choices is not tried with types that nobody wrote."""
 
 
 def _is_of_integers(spec: Spec) -> bool:
@@ -79,6 +86,15 @@ class JaxDefinition(Definition):
         if prod(map(alternative_count, specs)) > MOST_ALTERNATIVES:
             return [self]
         return [self._with_specs(signature, each) for each in product(*map(alternatives, specs))]
+
+    @property
+    def has_many_choices(self) -> bool:
+        """Whether it has many choices besides integers that are sizes."""
+        try:
+            signature = self.signature
+            return (signature.with_sizes() or signature).combinations() > MOST_CHOICES
+        except Failure:
+            return False
 
     def typings(self) -> Iterator[JaxDefinition]:
         """Yield definitions with types for parameters without one; itself if all have one."""
@@ -140,7 +156,8 @@ class JaxDefinition(Definition):
     ) -> Spec:
         """Return the specification of the result.
 
-        A tree that no parameter has is left open, and so is a size that only one axis names.
+        A tree that no parameter has is left open, and so are a size that only one axis names, and
+        the fields of an instance whose constructor decides about them.
         """
         given = {tree.name for each in parameters for tree in trees_of(each.spec)}
         spec = super()._result_spec(frame, returns, parameters)
@@ -163,7 +180,7 @@ class JaxDefinition(Definition):
                 and str(dim) not in used
             )
 
-        return replaced(spec, known)
+        return replaced(_with_instances(spec), known)
 
     def _require_defaults(
         self, frame: Frame, signature: Signature, problems: list[Diagnostic]
@@ -180,16 +197,46 @@ class JaxDefinition(Definition):
         assert session.program is not None
         self.outside.update(dict.fromkeys(session.program.outside))
         spec = self.signature.result
-        return _without_unknown(result) if spec is None else _without_open(spec, result)
+        if spec is None:
+            return _without_unknown(result)
+        return _without_open(session.program.current, spec, result)
 
 
-def _without_open(spec: Spec, value: AnyValue) -> AnyValue:
-    """Return a result with None in place of the parts that may be anything."""
-    match spec:
-        case OpenSpec(kind="function" | "object"):
+def _with_instances(spec: Spec) -> Spec:
+    """Return a specification that leaves open what constructors decide about instances."""
+    if isinstance(spec, RecordSpec):
+        cls = spec.record.definition
+        if isinstance(cls, RecordClass) and "__init__" in cls.members:
+            return OpenSpec(str(spec), "instance", (cls,))
+    parts = spec_parts(spec)
+    return with_spec_parts(spec, [*map(_with_instances, parts)]) if parts else spec
+
+
+def _without_open(here: Builder, spec: Spec, value: AnyValue) -> AnyValue:
+    """Return a result with None in place of the parts that may be anything.
+
+    An array that another library returns is an unknown one of the declared type.
+    """
+    match spec, value:
+        case OpenSpec(kind="function" | "object"), _:
             return None
-        case TupleSpec(items=items) if is_tuple(value) and len(value) == len(items):
-            return tuple(map(_without_open, items, value))
+        case OpenSpec(kind="instance", default=default), RecordValue() if default[0] in [
+            *value.cls.ancestry()
+        ]:
+            return None
+        case OpenSpec(kind="instance"), External():
+            return None
+        case ArraySpec(), External(is_result=True):
+            return unknown_value(here, value.name, spec, None)
+        case UnionSpec(), _:
+            return _without_unknown(value)
+        case TupleSpec(items=items), _ if is_tuple(value) and len(value) == len(items):
+            return tuple([_without_open(here, *each) for each in zip(items, value, strict=True)])
+        case RecordSpec(fields=fields), RecordValue() if spec.record.definition is value.cls:
+            return RecordValue(
+                value.cls,
+                {name: _without_open(here, each, value.fields[name]) for name, each in fields},
+            )
         case _:
             return value
 
@@ -198,6 +245,9 @@ def _without_unknown(value: AnyValue) -> AnyValue:
     """Return a result, of which nothing is declared, with None in place of what is unknown."""
     if isinstance(value, External):
         return None
+    if isinstance(value, RecordValue):
+        fields = {name: _without_unknown(each) for name, each in value.fields.items()}
+        return RecordValue(value.cls, fields)
     return (
         tuple(map(_without_unknown, value))
         if value.__class__ is tuple and is_tuple(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pscdsl._src.dialects.jax.names import Meaning, Program, read_program
 from pscdsl._src.frontend.modules.files import Files
-from pscdsl._src.frontend.modules.jax_programs import PACKAGES
+from pscdsl._src.frontend.modules.jax_programs import PACKAGES, is_package_of_ours
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl.typing.diagnostics import Failure
 
@@ -61,6 +61,8 @@ class Modules:
                 module = self._project.relative(level, "", own)
             else:
                 module = self._project.module(first, own)
+                if module is not None and is_package_of_ours(module.path):
+                    return None
         except Failure:
             return None
         found: Meaning | None = None if module is None else self._use(asker, module)

@@ -146,7 +146,7 @@ class _Candidates:
                 return self._arrays(where)
             case "function":
                 return [_function(part.text, each) for each in (None, ArraySpec(F32, ()))]
-            case "object":
+            case "object" | "instance":
                 return (StaticSpec(part.text, (External(where, library=True),)),)
 
     def _arrays(self, where: str) -> Sequence[Spec]:

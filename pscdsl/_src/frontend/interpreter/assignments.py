@@ -56,9 +56,11 @@ from pscdsl._src.frontend.trees import condition
 from pscdsl._src.frontend.values import (
     POISON,
     AnyValue,
+    External,
     Place,
     Poison,
     Poisoned,
+    RecordValue,
     Undecided,
     is_poisoned,
     is_traced,
@@ -133,6 +135,9 @@ def _before_slice(
 
 def _store_attribute(frame: Frame, target: ast.Attribute, value: Place) -> None:
     """Execute `z.real = value`, which is `z.real[...] = value`."""
+    if _is_addition(frame, target, value):
+        frame.session.added.add(target.attr)
+        return
     owner = _written_part(frame, target)
     if is_poisoned(value):
         raise Poisoned
@@ -140,6 +145,20 @@ def _store_attribute(frame: Frame, target: ast.Attribute, value: Place) -> None:
         owner.store(frame.here(target), WHOLE, load(value))
     except Failure as failure:
         raise _of_store(frame, target, failure, False).at(frame.span(target)) from None
+
+
+def _is_addition(frame: Frame, target: ast.Attribute, value: Place) -> bool:
+    """Return whether a store adds an attribute to an instance of a class of a JAX program.
+
+    The value is one that nothing else can change, so that it may be unknown from then on.
+    """
+    owner = read(frame, target.value)
+    if not isinstance(owner, RecordValue) or owner.cls.construction is None:
+        return False
+    if owner.cls.construction.generates_init or target.attr in owner.fields:
+        return False
+    is_new = isinstance(value, list | dict | set) and not value
+    return (is_new or purity.is_closed(value)) and owner.cls.lacks(target.attr)
 
 
 def _written_part(frame: Frame, target: ast.Attribute) -> Located:
@@ -270,7 +289,9 @@ def _unpack(frame: Frame, target: ast.Tuple | ast.List, value: Place) -> None:
     array = value.load() if isinstance(value, Located) else value
     items: Sequence[Place]
     stars = [i for i, name in enumerate(names) if isinstance(name, ast.Starred)]
-    if not is_traced(array):
+    if isinstance(value, External) and value.is_result and not stars:
+        items = [External(f"{value.name}[{at}]", library=True) for at in range(len(names))]
+    elif not is_traced(array):
         items = list(elements(value))
     elif array.ndim and isinstance(array.shape[0], int):
         frame.here(target)

@@ -17,7 +17,7 @@ from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.purity import parts
 from pscdsl._src.frontend.text.source import with_defaults
-from pscdsl._src.frontend.values import AnyValue, Applicable, RecordValue, StaticFunction
+from pscdsl._src.frontend.values import AnyValue, Applicable, External, RecordValue, StaticFunction
 from pscdsl._src.ir.builder import Builder
 from pscdsl.typing.codes.language import BadArguments, Unsupported
 from pscdsl.typing.codes.limits import NotSupported
@@ -45,6 +45,9 @@ class Construction:
     """Whether its fields are the parameters of its constructor, if it defines none."""
     has_unseen_bases: bool
     """Whether it inherits from classes that are not followed."""
+    is_unseen: bool | None = None
+    """Whether the constructor of a class that is not followed makes its instances; None before it
+    is looked up."""
     rewritten: dict[ast.FunctionDef, tuple[ast.FunctionDef, frozenset[str]]] = field(
         default_factory=dict[ast.FunctionDef, "tuple[ast.FunctionDef, frozenset[str]]"]
     )
@@ -53,8 +56,17 @@ class Construction:
 
     def instance(
         self, here: Builder, cls: RecordClass, args: Sequence[AnyValue], kwargs: _Fields
-    ) -> RecordValue:
-        """Return a new instance."""
+    ) -> AnyValue:
+        """Return a new instance; one that another library makes is unknown."""
+        if self.is_unseen is None:
+            self.is_unseen = _is_unseen(cls, cls)
+        if self.is_unseen:
+            from pscdsl._src.frontend.jax_annotations import of_library  # these read annotations
+
+            function = External(f"{cls.module}.{cls.title}", library=True)
+            unknown = of_library(here, function, (*args, *kwargs.values()))
+            if unknown is not None:
+                return unknown[0]
         found = self._fields(here, cls, cls, {}, args, kwargs)
         made = RecordValue(cls, self._complete(cls, cls.converted(here, found)))
         for each in cls.ancestry():  # Equinox runs all of them
@@ -65,7 +77,10 @@ class Construction:
 
     def replaced(self, here: Builder, value: RecordValue, changes: _Fields) -> RecordValue:
         """Return an instance with some fields changed; it is constructed anew."""
-        return self.instance(here, value.cls, (), {**value.fields, **changes})
+        made = self.instance(here, value.cls, (), {**value.fields, **changes})
+        if not isinstance(made, RecordValue):
+            raise Failure(NotSupported(what=f"a changed copy of `{value.cls.title}`"))
+        return made
 
     def _fields(
         self,
@@ -150,6 +165,8 @@ class Construction:
             here: Builder, fields: AnyValue, attribute: str, *args: AnyValue, **kwargs: AnyValue
         ) -> AnyValue:
             assert is_dict(fields)
+            if attribute == "__class__":
+                return cls
             found = cls.attribute(here, RecordValue(cls, dict(fields)), attribute)
             if cls.members[attribute].kind not in ("property", "value"):
                 assert isinstance(found, Applicable)
@@ -170,6 +187,27 @@ class Construction:
         if not is_dict(found):
             raise Failure(NotSupported(what=f"this constructor of `{cls.title}`"))
         return found
+
+
+def _is_unseen(cls: RecordClass, owner: RecordClass) -> bool:
+    """Return whether the constructor of a class calls one that is not followed."""
+    init = owner.members.get("__init__")
+    if init is None:
+        return owner.construction is None or owner.construction.has_unseen_bases
+    if not isinstance(init.value, Closure):
+        return False
+    calls = any(
+        isinstance(each, ast.Attribute)
+        and each.attr == "__init__"
+        and isinstance(each.value, ast.Call)
+        for each in ast.walk(init.value.node)
+    )
+    owner = _owner(cls, init.value)
+    if not calls:
+        return False
+    if owner.parents:
+        return _is_unseen(cls, owner.parents[0])
+    return owner.construction is None or owner.construction.has_unseen_bases
 
 
 def _owner(cls: RecordClass, method: Closure) -> RecordClass:
@@ -286,6 +324,8 @@ class _Rewriting(ast.NodeTransformer):
         """Rewrite a field as an item, and a property as a look-up."""
         if not self._is_own(node.value):
             return self.generic_visit(node)
+        if node.attr == "__class__" and isinstance(node.ctx, ast.Load):
+            return self._of_instance(node, node.attr, [], [])
         member = self.cls.members.get(node.attr)
         if member is None or node.attr in self.stored:
             index = ast.copy_location(ast.Constant(node.attr), node)

@@ -393,6 +393,8 @@ class Session:
         """Returns the meaning of `Self` in an annotation: the type of a method's class."""
         self.classes = False
         """Whether the class arguments of `isinstance` are being read."""
+        self.added: set[str] = set()
+        """The attributes, of unknown values, that functions of JAX programs add to instances."""
         self.entered: set[Span] = set()
         """The functions that were elaborated."""
         self.assigned: Assigned = {}

@@ -942,6 +942,8 @@ def subscript(frame: Frame, node: ast.Subscript, value: AnyValue, index: AnyValu
             )
         case RecordClass(enumeration=True):
             return value.enum_member(index)
+        case External(is_result=True):
+            return External(f"{value.name}[…]", library=True)
         case External():
             raise Failure(external_value(value))
         case _ if _is_applied(frame, value, index):

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard
 
+import numpy
+
 from pscdsl._src.frontend.interpreter import counters, operators, python_numbers
 from pscdsl._src.frontend.interpreter.calls import invoke
 from pscdsl._src.frontend.interpreter.equality import (
@@ -44,6 +46,7 @@ from pscdsl._src.frontend.interpreter.records import RecordClass, as_function, r
 from pscdsl._src.frontend.purity import (
     Sets,
     by_python,
+    external_call,
     external_value,
     holds_arrays,
     is_closed,
@@ -618,17 +621,67 @@ def _getattr(
 
     if not isinstance(name, str):
         raise Failure(NotStatic(what="the attribute that `getattr` reads"))
-    if not isinstance(default, Absent) and not _has(obj, name):
+    if not isinstance(default, Absent) and not (_has(obj, name) or _has_in_jax(here, obj, name)):
         what = f"whether {describe(obj)} has the attribute `{name}`"
         raise Failure(NotStatic(what=what, rewrite="leave the default out"))
     node = ast.Attribute(ast.Name("x", ast.Load()), name, ast.Load())
-    found: AnyValue = attribute(frame_of(here), node, obj, name)
+    frame = frame_of(here)
+    for each in session_of(here).live[-1:]:
+        frame.scope = each.scope
+    found: AnyValue = attribute(frame, node, obj, name)
     return found
 
 
 def _has(value: AnyValue, name: str) -> bool:
     """Return whether an attribute certainly exists; its absence is never certain."""
     return isinstance(value, RecordValue) and (name in value.fields or name in value.cls.members)
+
+
+_OF_JAX_ARRAYS: Final = frozenset(
+    "addressable_data addressable_shards at aval block_until_ready clone committed "
+    "copy_to_host_async delete device_buffer device_buffers devices format global_shards "
+    "is_deleted is_fully_addressable is_fully_replicated is_ready on_device_size_in_bytes "
+    "platform sharding traceback unsafe_buffer_pointer weak_type".split()
+)
+"""Attributes of JAX's arrays that NumPy's arrays lack."""
+_OF_NUMPY: Final = frozenset(
+    "base ctypes data dump dumps fill flags getfield partition put resize setfield setflags "
+    "strides tofile".split()
+)
+"""Attributes of NumPy's arrays that JAX's arrays lack."""
+
+
+def _has_in_jax(here: Builder, value: AnyValue, name: str) -> bool:
+    """Return whether an array of a JAX program has an attribute."""
+    if isinstance(here, NoProgram) or here.program.jax is None or not isinstance(value, Value):
+        return False
+    shared = hasattr(numpy.ndarray, name) and not (name.startswith("_") or name in _OF_NUMPY)
+    return shared or name in _OF_JAX_ARRAYS
+
+
+def _hasattr(here: Builder, obj: AnyValue, name: AnyValue, /) -> bool:
+    """Return whether an attribute exists, in a JAX program."""
+    if isinstance(here, NoProgram) or here.program.jax is None:
+        raise Failure(external_call("builtins.hasattr"))
+    if isinstance(name, str) and _has(obj, name):
+        assert isinstance(obj, RecordValue)
+        if name in obj.fields or obj.cls.members[name].kind != "property":
+            return True  # a property might raise an error
+    elif isinstance(name, str) and _has_in_jax(here, obj, name):
+        return True
+    elif isinstance(name, str) and _lacks(here, obj, name):
+        return False
+    raise Failure(NotStatic(what=f"whether {describe(obj)} has the attribute {describe(name)}"))
+
+
+def _lacks(here: Builder, value: AnyValue, name: str) -> bool:
+    """Return whether an attribute certainly does not exist."""
+    if isinstance(value, RecordValue):
+        added = name in value.fields or name in session_of(here).added
+        return not added and value.cls.lacks(name)
+    if name.startswith("_") or not is_traced(value):
+        return False
+    return not hasattr(numpy.ndarray, name) and name not in _OF_JAX_ARRAYS
 
 
 def _reduce(
@@ -1044,6 +1097,7 @@ FUNCTIONS: dict[str, Entry] = {
     "builtins.isinstance": _reading(isinstance_),
     "builtins.callable": Entry(_callable),
     "builtins.getattr": Entry(_getattr),
+    "builtins.hasattr": Entry(_hasattr),
     "builtins.type": Entry(_type),
     "builtins.pow": _reading(_pow),
     "builtins.divmod": _reading(_divmod, divmod),

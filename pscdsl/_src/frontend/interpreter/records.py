@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from pscdsl._src.frontend.interpreter.frames import Frame
+from pscdsl._src.frontend.interpreter.frames import Frame, session_of
 from pscdsl._src.frontend.interpreter.functions import BoundMethod, items_of
+from pscdsl._src.frontend.modules.jax_programs import BESIDE, PACKAGES
 from pscdsl._src.frontend.purity import is_closed
 from pscdsl._src.frontend.values import (
     AnyValue,
     Applicable,
     EnumMember,
+    External,
     Marker,
     RecordValue,
     StaticFunction,
@@ -314,9 +316,23 @@ class RecordClass(Applicable):
             return StaticFunction(name, update)
         if name == "_fields" and self.kind == "namedtuple":
             return self.field_names()
+        if name in session_of(here).added:
+            return External(f"{self.title}.{name}", library=True)
         raise Failure(
             NoSuchAttribute(owner=self.title, attribute=name, known=(*value.fields, *self.members))
         )
+
+    def lacks(self, name: str) -> bool:
+        """Return whether the class certainly gives its instances no attribute of this name."""
+        unseen = any(
+            each.construction is None
+            or each.construction.has_unseen_bases
+            or "__getattr__" in each.members
+            or each.module.partition(".")[0] in {*PACKAGES, *BESIDE}
+            for each in self.ancestry()
+        )
+        known = name in self.members or name in self.field_names() or name in _GIVEN
+        return not unseen and not known and not name.startswith("_")
 
     def updates(self, name: str) -> bool:
         """Return whether a method of this name makes a changed copy."""
@@ -350,6 +366,10 @@ class RecordClass(Applicable):
         elif args:
             raise Failure(BadArguments(function=name, problem="takes keyword arguments"))
         return replaced(here, value, self.converted(here, changes))
+
+
+_GIVEN: Final = frozenset("count from_tuple index replace to_tuple".split())
+"""Attributes that a base or a decorator may give to instances."""
 
 
 def _binds(value: AnyValue) -> bool:

@@ -15,10 +15,12 @@ from pscdsl.typing.diagnostics import Diagnostic, Span
 _OTHERS: Final = frozenset({"mlx", "pscdsl", "tensorflow", "torch"})
 """Libraries that types of jaxtyping may be about, and our own."""
 ROOTS: Final = frozenset({"jax", "equinox"})
-"""Packages whose import makes a file a program of JAX."""
+"""Packages whose import makes a file a program of JAX, as does that of a part named `jax`."""
 _TYPES: Final = "jaxtyping"
 PACKAGES: Final = frozenset({"chex", "equinox", "jax"})
 """Packages that resolve to ours in such a file."""
+BESIDE: Final = frozenset({"flax"})
+"""Packages that resolve to ours in such a file if the project has none of that name."""
 TRANSPARENT_DECORATORS: Final = frozenset(
     {
         *("abc.abstractmethod", "beartype.beartype", "jaxtyping.jaxtyped", "typeguard.typechecked"),
@@ -72,10 +74,11 @@ def jax_use(source: Source, path: str | None, dialect: str) -> JaxUse:
     if not any(root in source.text for root in (*ROOTS, _TYPES)):
         return JaxUse.NONE
     found = {
-        full.partition(".")[0]
+        "jax" if "jax" in full.split(".")[1:] else full.partition(".")[0]
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for _, full in imports_of(node)
+        if not full.startswith(".")
     }
     if found.isdisjoint(_OTHERS) and not found.isdisjoint({*ROOTS, _TYPES}):
         return JaxUse.ALL

@@ -313,6 +313,7 @@ python_library.register()
 iterators.register()
 piecewise.register()
 register()
+MEANINGS["typing.TYPE_CHECKING"] = False
 MEANINGS["pscdsl.bool_"] = dtypes.BOOL
 MEANINGS["dataclasses.dataclass"] = Marker("dataclasses.dataclass")
 MEANINGS["dataclasses.field"] = Marker("dataclasses.field")

@@ -32,6 +32,7 @@ from pscdsl._src.frontend.modules.files import (
 )
 from pscdsl._src.frontend.modules.jax_programs import (
     ARRAY_MEMBERS,
+    BESIDE,
     PACKAGES,
     TRANSPARENT_DECORATORS,
     JaxUse,
@@ -575,9 +576,12 @@ class Project:
         """Return a module by its full name; None if its source is not below the roots."""
         own = () if asker.path is None else (module_name(asker.path)[1],)
         folders = tuple(dict.fromkeys((*own, *self.files.roots)))
-        if name.partition(".")[0] in PACKAGES and asker.is_jax:
-            return self._answer(Question((JAX_PACKAGES,), name), asker, name)
-        return self._answer(absolute(name, folders), asker, name)
+        root = name.partition(".")[0] if asker.is_jax else ""
+        ours = Question((JAX_PACKAGES,), name)
+        if root in PACKAGES:
+            return self._answer(ours, asker, name)
+        found = self._answer(absolute(name, folders), asker, name)
+        return self._answer(ours, asker, name) if found is None and root in BESIDE else found
 
     def relative(self, level: int, name: str, asker: StaticModule) -> StaticModule | None:
         """Find the module of `from ..name import`: `level` dots, and a name that may be empty."""

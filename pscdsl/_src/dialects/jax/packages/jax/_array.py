@@ -34,6 +34,22 @@ class at(NamedTuple):
         return Place(self.array, index)
 
 
+class aval(NamedTuple):
+    """The type of an array."""
+
+    array: object
+
+    @property
+    def shape(self):
+        """Return the sizes of its axes."""
+        return self.array.shape
+
+    @property
+    def dtype(self):
+        """Return the type of its elements."""
+        return self.array.dtype
+
+
 class Place(NamedTuple):
     """Some elements of an array; what is out of range is left out."""
 
