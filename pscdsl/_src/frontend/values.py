@@ -269,7 +269,7 @@ class External(Applicable):
 
     @property
     def is_result(self) -> bool:
-        """Whether it is a result of another library, or a part of one."""
+        """True for a result of another library, or a part of one."""
         return self.library and not self.why and CALLED in self.name
 
     def apply(

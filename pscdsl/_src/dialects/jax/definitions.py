@@ -48,7 +48,7 @@ from pscdsl.typing.signatures import (
 
 MOST_ALTERNATIVES: Final = 16
 """Of a function with more combinations of alternatives, some are tried."""
-MOST_CHOICES: Final = 64
+MOST_CHOICES: Final = 32
 """A function with more choices is not tried with types that nobody wrote."""
 
 
@@ -89,7 +89,7 @@ class JaxDefinition(Definition):
 
     @property
     def has_many_choices(self) -> bool:
-        """Whether it has many choices besides integers that are sizes."""
+        """True if it has many choices besides integers that are sizes."""
         try:
             signature = self.signature
             return (signature.with_sizes() or signature).combinations() > MOST_CHOICES
