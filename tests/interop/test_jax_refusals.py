@@ -1,7 +1,7 @@
 """Our packages of JAX beside jax on expressions that it may refuse.
 
 Each is an expression of the law with another operand in one place: of another dtype, another shape,
-or both. What jax refuses is not accepted, and what it computes is never called a fault.
+or both, or a list. What jax refuses is not accepted, and what it computes is never called a fault.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from tests.interop.test_jax_packages import ROWS, is_right, outcome  # noqa: E40
 PARTS: Final = 4
 COUNT: Final = 1000
 """The expressions of each part."""
+LISTS: Final = 0.15
+"""How often the operand is a list of two instead."""
 _WRITTEN: Final = [row[2] for row in ROWS if row[2][0] not in "~#"]
 
 
@@ -39,6 +41,8 @@ def changed(rng: random.Random) -> Iterator[str]:
         own = rng.choice(operands)
         places = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id == own]
         other = rng.choice([*OPERANDS])
+        if rng.random() < LISTS:
+            other = f"[{own}, {own}]"
         for each in places if rng.random() < 0.5 else [rng.choice(places)]:
             each.id = other
         made = ast.unparse(tree)

@@ -19,9 +19,10 @@ from pscdsl._src.frontend.annotations import (
 from pscdsl._src.frontend.arguments import contract
 from pscdsl._src.frontend.interpreter.expressions import evaluate
 from pscdsl._src.frontend.interpreter.frames import Frame, NoProgram
+from pscdsl._src.frontend.interpreter.places import load
 from pscdsl._src.frontend.interpreter.records import RecordClass
 from pscdsl._src.frontend.modules.scope import StaticModule
-from pscdsl._src.frontend.purity import external_use, parts
+from pscdsl._src.frontend.purity import external_use, holds_arrays, parts
 from pscdsl._src.frontend.text.source import FunctionNode, called, items, subscripted
 from pscdsl._src.frontend.values import (
     Alias,
@@ -29,16 +30,18 @@ from pscdsl._src.frontend.values import (
     Applicable,
     External,
     MapValue,
+    Place,
     Poisoned,
     RecordValue,
     StaticFunction,
 )
 from pscdsl._src.ir.builder import Builder
 from pscdsl._src.ir.jax_promotion import JaxPromotion
-from pscdsl._src.language.meanings import Meaning
+from pscdsl._src.language.meanings import Meaning, refused_list
 from pscdsl.typing.array_types import ArrayType, TupleType
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Failure
+from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.dims import Dim, Size, names, substitute
 from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, I64, KEY, U8, U32, DType
 from pscdsl.typing.signatures import (
@@ -315,3 +318,17 @@ def _is_immutable(value: AnyValue) -> bool:
             return isinstance(value, External | StaticFunction | Meaning | DType | RecordClass)
         case _:
             return all(map(_is_immutable, parts(value)))
+
+
+def refuse_lists(name: str, spec: ast.arguments, given: Mapping[str, Place]) -> None:
+    """Refuse lists of arrays, as a function of JAX does for parameters without an annotation."""
+    if name.startswith("_"):  # a helper
+        return
+    several = (spec.vararg, spec.kwarg)
+    for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *several):
+        if each is None or each.annotation is not None:
+            continue
+        value = load(given[each.arg])
+        for part in map(load, parts(value)) if each in several else (value,):
+            if is_sequence(part) and holds_arrays(part):
+                raise refused_list(name, each.arg, part)

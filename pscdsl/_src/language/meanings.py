@@ -8,6 +8,7 @@ A body whose first parameter is called `here` receives the builder.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
@@ -31,7 +32,7 @@ from pscdsl._src.language.declarations import completed
 from pscdsl._src.language.results import Declared, Result, Results
 from pscdsl._src.primitives.elementwise import Convert
 from pscdsl.typing.codes.element_types import IntegersMakeAnArray, NoSuchDType
-from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language import BadArguments, RefusedByJax
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dtypes import BF16, DEFAULT, I64, KEY, PYTHON, DType, Kind, is_dtype_name
@@ -209,6 +210,12 @@ class Applicable:
         return ()
 
 
+def refused_list(function: str, parameter: str, value: object) -> Failure:
+    """Return JAX's refusal of a list in the place of an array."""
+    reason = f"`{function}` takes an array as `{parameter}`, not {describe(value)}"
+    return Failure(RefusedByJax(reason=reason))
+
+
 class Meaning(Applicable):
     """One library function.
 
@@ -232,6 +239,8 @@ class Meaning(Applicable):
     """
 
     signature: inspect.Signature
+    refuses_lists: bool = False
+    """Whether a list in the place of an array is refused, as JAX does."""
     wants_builder: bool
     operands: list[str]
     _only_positional: list[str]
@@ -318,6 +327,12 @@ class Meaning(Applicable):
             return self.apply(args[0], args[1:], kwargs)
         return self.apply(None, args, kwargs)
 
+    def without_lists(self) -> Meaning:
+        """Return the function as JAX has it, which refuses a list in the place of an array."""
+        found = copy.copy(self)
+        found.refuses_lists = bool(self.lists) and not self.several
+        return found
+
     def place(self, parameter: str) -> int | None:
         """Return where a call passes a parameter by position, None if it does not."""
         places = self._positional[1:] if self.wants_builder else self._positional
@@ -387,6 +402,11 @@ class Meaning(Applicable):
         if self.wants_builder:
             args = (here, *args)
         arguments = self._bind(args, kwargs)
+        if self.refuses_lists:
+            for name in self.lists & arguments.keys():
+                for x in arguments[name] if name == self._rest else (arguments[name],):
+                    if is_sequence(x):
+                        raise refused_list(self.name.rpartition(".")[2], name, x)
         if "dtype" in arguments:
             arguments["dtype"] = as_dtype(arguments["dtype"])
         for name in self._flags.keys() & arguments.keys():

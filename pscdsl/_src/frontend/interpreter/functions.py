@@ -13,6 +13,7 @@ from pscdsl._src.frontend.interpreter.containers import adopt, adopt_all
 from pscdsl._src.frontend.interpreter.frames import Binding, Frame, Scope, Session, session_of
 from pscdsl._src.frontend.interpreter.iteration import Iterated
 from pscdsl._src.frontend.interpreter.places import Frozen, Located, escaped, load, seen, with_cells
+from pscdsl._src.frontend.modules.jax_programs import takes_arrays
 from pscdsl._src.frontend.purity import external_value, is_mutable, parts, range_length
 from pscdsl._src.frontend.text.source import FunctionNode, Source
 from pscdsl._src.frontend.values import (
@@ -258,7 +259,14 @@ class Closure(Applicable):
         session.entered.add(self.source.span(self.node))
         if program is not None and program.jax is not None and self is not session.root:
             # These depend on this module.
-            from pscdsl._src.frontend.jax_annotations import declared_result, is_abstract
+            from pscdsl._src.frontend.jax_annotations import (
+                declared_result,
+                is_abstract,
+                refuse_lists,
+            )
+
+            if self.outer is None and takes_arrays(self.source.path):
+                refuse_lists(self.name, self.node.args, names)
 
             if is_abstract(self.node):
                 given = {name: load(value) for name, value in names.items()}

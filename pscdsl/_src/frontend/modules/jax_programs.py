@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 from collections.abc import Iterator
 from enum import Enum
@@ -31,6 +32,7 @@ TRANSPARENT_DECORATORS: Final = frozenset(
 _X64: Final = "jax_enable_x64"
 ARRAY_MEMBERS: Final = "jax._array"
 """The module of ours with the attributes that only arrays of JAX have: a class is a property."""
+_OF_ARRAYS: Final = ("lax", "nn", "numpy", "random", "scipy")
 _INSIDE: Final = os.path.join(JAX_PACKAGES, "")
 
 
@@ -110,6 +112,15 @@ def enables_x64(source: Source) -> bool:
             case _:
                 pass
     return False
+
+
+@functools.cache
+def takes_arrays(path: str | None) -> bool:
+    """Return whether a file has functions that take arrays as JAX's do, and no lists of them.
+
+    Parameters with an annotation take anything.
+    """
+    return any(is_package_of_ours(path, os.path.join("jax", each)) for each in _OF_ARRAYS)
 
 
 def place_outside(span: Span) -> Span:

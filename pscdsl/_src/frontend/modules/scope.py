@@ -37,6 +37,7 @@ from pscdsl._src.frontend.modules.jax_programs import (
     TRANSPARENT_DECORATORS,
     JaxUse,
     is_package_of_ours,
+    takes_arrays,
     jax_use,
 )
 from pscdsl._src.frontend.modules.known import (
@@ -62,7 +63,7 @@ from pscdsl._src.frontend.values import (
     StaticFunction,
 )
 from pscdsl._src.ir.builder import Builder
-from pscdsl._src.language.meanings import MEANINGS
+from pscdsl._src.language.meanings import MEANINGS, Meaning
 from pscdsl._src.support.paths import resolved
 from pscdsl._src.support.tracebacks import JAX_PACKAGES
 from pscdsl.typing.codes.language import BadArguments, NoSuchAttribute, UnknownName
@@ -428,9 +429,11 @@ def import_alias(
     known = None if node.level else known_module(base)
     if known is not None:
         try:
-            return known_attribute(known, alias.name)
+            found = known_attribute(known, alias.name)
         except Failure:
             return External(f"{base}.{alias.name}", library=True)
+        of_jax = isinstance(found, Meaning) and takes_arrays(scope.path)
+        return found.without_lists() if of_jax else found
     module = imported_module(scope, node)
     if module is scope:  # a package that imports one of its submodules
         inner = scope.project.submodule(alias.name, scope)

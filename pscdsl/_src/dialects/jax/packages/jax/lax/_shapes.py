@@ -130,7 +130,7 @@ def full(shape, fill_value, dtype=None):
     return np.full(shape, made if dtype is None else made.astype(dtype))
 
 
-def full_like(x, fill_value, dtype=None, shape=None):
+def full_like(x: object, fill_value, dtype=None, shape=None):
     """Return an array with one value, of the shape and dtype of another one."""
     x = np.asarray(x)
     return full(
@@ -164,7 +164,7 @@ def transpose(operand, permutation):
     return np.transpose(operand, tuple(permutation))
 
 
-def concatenate(operands, dimension):
+def concatenate(operands: object, dimension):
     """Return arrays one after the other."""
     return np.concatenate(of_one_dtype(*operands), axis=axis_of(dimension, np.ndim(operands[0])))
 
@@ -288,7 +288,7 @@ def reduce_prod(operand, axes):
     return np.prod(operand, axis=tuple(axes)).astype(operand.dtype)
 
 
-def sort(operand, dimension=-1, is_stable=True, num_keys=1):
+def sort(operand: object, dimension=-1, is_stable=True, num_keys=1):
     """Return the elements in order; of several arrays the first has the order."""
     if not isinstance(operand, (tuple, list)):
         return np.sort(operand, axis=dimension)

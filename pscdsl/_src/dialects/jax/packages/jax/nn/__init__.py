@@ -160,7 +160,7 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
     return (x - mean) / np.sqrt(variance + epsilon)
 
 
-def one_hot(x, num_classes, *, dtype=None, axis=-1):
+def one_hot(x: object, num_classes, *, dtype=None, axis=-1):
     """Return vectors with a one at a place, and zeros."""
     x = _of_kinds(x, _NUMBER)
     at = _axis_of(axis, x.ndim + 1)

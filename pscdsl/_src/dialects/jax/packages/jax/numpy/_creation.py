@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array
 
 
-def array(object, dtype=None, copy=True, order="K", ndmin=0):
+def array(object: object, dtype=None, copy=True, order="K", ndmin=0):
     """Return an array of numbers, lists and arrays."""
     made = np.array(object, dtype=dtype, ndmin=ndmin)
     if dtype is None and isinstance(object, (list, tuple)):
@@ -14,7 +14,7 @@ def array(object, dtype=None, copy=True, order="K", ndmin=0):
     return made
 
 
-def asarray(a, dtype=None, order=None, *, copy=None):
+def asarray(a: object, dtype=None, order=None, *, copy=None):
     """Return an array of numbers, lists and arrays."""
     return array(a, dtype)
 

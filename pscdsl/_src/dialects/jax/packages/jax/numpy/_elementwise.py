@@ -22,7 +22,7 @@ def i0(x):
     return np.exp(x) * i0e(x)
 
 
-def array_equiv(a1, a2):
+def array_equiv(a1: object, a2: object):
     """Return whether two arrays are equal once broadcast; False if they do not broadcast."""
     for one, other in zip(np.shape(a1)[::-1], np.shape(a2)[::-1]):
         if one != other and one != 1 and other != 1:

@@ -6,26 +6,26 @@ import scipy.linalg
 from jax.numpy.linalg import _symmetric
 
 
-def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
+def cholesky(a: object, lower=False, overwrite_a=False, check_finite=True):
     """Return the triangular factor of a positive definite matrix."""
     if lower:
         return np.linalg.cholesky(a)
     return np.conj(np.swapaxes(np.linalg.cholesky(np.conj(np.swapaxes(a, -1, -2))), -1, -2))
 
 
-def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
+def cho_factor(a: object, lower=False, overwrite_a=False, check_finite=True):
     """Return the triangular factor, and the side on which it is."""
     return cholesky(a, lower), lower
 
 
-def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
+def cho_solve(c_and_lower: object, b: object, overwrite_b=False, check_finite=True):
     """Return the solution of a system from its factor."""
     return scipy.linalg.cho_solve(c_and_lower, b)
 
 
 def solve_triangular(
-    a,
-    b,
+    a: object,
+    b: object,
     trans=0,
     lower=False,
     unit_diagonal=False,
@@ -62,7 +62,7 @@ def det(a, overwrite_a=False, check_finite=True):
 
 
 def eigh(
-    a,
+    a: object,
     b=None,
     lower=True,
     eigvals_only=False,
@@ -81,7 +81,7 @@ def eigh(
 
 
 def svd(
-    a,
+    a: object,
     full_matrices=True,
     compute_uv=True,
     overwrite_a=False,
@@ -95,7 +95,7 @@ def svd(
     return left, values, right
 
 
-def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
+def qr(a: object, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     """Return an orthogonal and a triangular factor."""
     if pivoting:
         return np.linalg.qr.with_pivots

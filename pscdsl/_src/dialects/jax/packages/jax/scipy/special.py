@@ -38,7 +38,7 @@ from pscdsl.special import ndtr as _ndtr
 from pscdsl.special import ndtri as _ndtri
 
 
-def ndtr(x):
+def ndtr(x: object):
     """Return the distribution function of the normal distribution."""
     return _ndtr(_of_kinds(x, _REAL))
 
@@ -48,7 +48,7 @@ def ndtri(p):
     return _ndtri(_of_kinds(p, _REAL))
 
 
-def log_ndtr(x):
+def log_ndtr(x: object):
     """Return the logarithm of the distribution function of the normal distribution."""
     return _log_ndtr(_of_kinds(x, _REAL))
 
