@@ -41,7 +41,8 @@ def changed(rng: random.Random) -> Iterator[str]:
         own = rng.choice(operands)
         places = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id == own]
         other = rng.choice([*OPERANDS])
-        if rng.random() < LISTS:
+        given = {id(x) for call in ast.walk(tree) if isinstance(call, ast.Call) for x in call.args}
+        if rng.random() < LISTS and all(id(each) in given for each in places):
             other = f"[{own}, {own}]"
         for each in places if rng.random() < 0.5 else [rng.choice(places)]:
             each.id = other

@@ -24,7 +24,7 @@ def _from_end(start, size):
     return np.where(start < 0, start + size, start)
 
 
-def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices=True):
+def dynamic_slice(operand, start_indices: object, slice_sizes, *, allow_negative_indices=True):
     """Return a part of an array; the starts are moved to where it fits."""
     starts = _starts(start_indices, len(slice_sizes))
     return psc.dynamic_slice(operand, _from_start(starts, np.shape(operand)), tuple(slice_sizes))
@@ -44,7 +44,7 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
     return found if keepdims else np.squeeze(found, axis)
 
 
-def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
+def dynamic_update_slice(operand, update, start_indices: object, *, allow_negative_indices=True):
     """Return an array with another part."""
     operand, update = of_one_dtype(operand, update)
     if np.ndim(operand) != np.ndim(update):
