@@ -41,9 +41,9 @@ from pscdsl._src.language.meanings import Meaning, refused_list
 from pscdsl.typing.array_types import ArrayType, TupleType
 from pscdsl.typing.codes.limits import UnknownFunction, UnknownValue
 from pscdsl.typing.diagnostics import Failure
-from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.dims import Dim, Size, names, substitute
 from pscdsl.typing.dtypes import BOOL, C64, F32, F64, I32, I64, KEY, U8, U32, DType
+from pscdsl.typing.python_containers import is_sequence
 from pscdsl.typing.signatures import (
     ArraySpec,
     DimSpec,

@@ -37,8 +37,8 @@ from pscdsl._src.frontend.modules.jax_programs import (
     TRANSPARENT_DECORATORS,
     JaxUse,
     is_package_of_ours,
-    takes_arrays,
     jax_use,
+    takes_arrays,
 )
 from pscdsl._src.frontend.modules.known import (
     LOADING,
@@ -429,11 +429,12 @@ def import_alias(
     known = None if node.level else known_module(base)
     if known is not None:
         try:
-            found = known_attribute(known, alias.name)
+            value = known_attribute(known, alias.name)
         except Failure:
             return External(f"{base}.{alias.name}", library=True)
-        of_jax = isinstance(found, Meaning) and takes_arrays(scope.path)
-        return found.without_lists() if of_jax else found
+        if isinstance(value, Meaning) and takes_arrays(scope.path):
+            return value.without_lists()
+        return value
     module = imported_module(scope, node)
     if module is scope:  # a package that imports one of its submodules
         inner = scope.project.submodule(alias.name, scope)
