@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from pscdsl._src.ir.numpy_dtypes import to_numpy
-from pscdsl._src.ir.program import Function, evaluate
+from pscdsl._src.ir.program import Function, evaluate, walk
 from pscdsl._src.primitives.effects import CheckFailed
 from pscdsl.typing.array_types import ArrayType, Type, paths
 from pscdsl.typing.dims import evaluate as evaluated
@@ -109,7 +109,7 @@ class Places(Enum):
 
 
 def difference(mine: Function, wanted: Function, places: Places = Places.ALL) -> str:
-    """Return how a program differs from another one of the same parameters; empty if it does not."""
+    """Return how a program differs from another one of the same parameters; empty if equal."""
     for fact in mine.facts.facts:
         if not wanted.facts.proves(fact):
             return f"it needs {fact}"
@@ -117,9 +117,11 @@ def difference(mine: Function, wanted: Function, places: Places = Places.ALL) ->
         return problem
     rng = np.random.default_rng(0)
     leaves = [leaf for _, tree in wanted.parameters for _, leaf in paths(tree)]
+    shapes_inside = [x.type.shape for each in walk(wanted.body) for x in each.outputs]
+    known = {size for shape in shapes_inside for size in shape if isinstance(size, int)} - {1}
     compared = 0
     for sizes in sizes_of(wanted):
-        high = max(1, min(sizes.values(), default=2))
+        high = min([size for size in (*sizes.values(), *known) if size], default=1)
         bounds = {Places.IN_RANGE: (-high, high), Places.FROM_START: (0, high)}.get(places)
         for kind in KINDS:
             shapes = [

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pscdsl._src.checker.check import check_definition, deep_stack, quiet
+from pscdsl._src.checker.fixing import fix_all
 from pscdsl._src.checker.jax_functions import JaxFunction, annotated_functions, cause
 from pscdsl._src.discover.equality import Places, difference, typed
 from pscdsl._src.discover.port_text import Declared, Part, Rewriter, Unportable
@@ -35,8 +36,10 @@ from pscdsl._src.ir.jax_promotion import JaxPromotion
 from pscdsl._src.ir.program import Function
 from pscdsl.typing.array_types import StaticType
 from pscdsl.typing.diagnostics import Diagnostic, Failure, Severity
-from pscdsl.typing.signatures import Spec, UnionSpec
+from pscdsl.typing.signatures import Spec, StaticSpec, UnionSpec
 
+_DTYPES: Final = "PSC401"
+"""Arrays of different dtypes meet."""
 MOST_PROGRAMS: Final = 24
 """The most programs of one function whose values are compared, spread evenly."""
 _OTHERS: Final = frozenset({"numpy", "typing_extensions"})
@@ -133,8 +136,8 @@ class _Port:
                     break
             if wrong:
                 continue
-            text = self.rewriter.module(parts.values())
-            problems = self._problems(text, parts)
+            text = self._with_casts(self.rewriter.module(parts.values()))
+            problems = self._problems(text)
             if not problems:
                 written = [
                     Written(each.name, each.node.lineno, self._notes(each))
@@ -203,10 +206,23 @@ class _Port:
         parts = self._closure(function.name.partition(".")[0])
         return tuple(dict.fromkeys(note for part in parts for note in part.notes.values()))
 
-    def _problems(self, text: str, parts: Mapping[ast.stmt, Part]) -> list[tuple[JaxFunction, str]]:
-        """Return the functions that are no kernels in a text, or other ones than in JAX."""
+    def _files(self, text: str) -> Files:
         files = self.files.changed({self.path: text.encode()})
         files.dialect = "psc"
+        return files
+
+    def _with_casts(self, text: str) -> str:
+        """Return a text with casts where dtypes meet that JAX promotes."""
+
+        def wanted(found: Sequence[Diagnostic], _: Mapping[str, str]) -> list[Diagnostic]:
+            return [each for each in found if each.code == _DTYPES]
+
+        fixed = fix_all(self._files(text), [self.path], wanted, unsafe=True)
+        return fixed.contents.get(self.path, text.encode()).decode()
+
+    def _problems(self, text: str) -> list[tuple[JaxFunction, str]]:
+        """Return the functions that are no kernels in a text, or other ones than in JAX."""
+        files = self._files(text)
         every = [*self.chosen.values()]
         try:
             module = Project(files=files).at(self.path)
@@ -249,6 +265,8 @@ def _declared(function: JaxFunction) -> Declared:
         if variant.signature.result is not None:
             results[variant.signature.result] = None
     inferred = {each.result: None for each in _programs(function) if each.result is not None}
+    if any(isinstance(each, StaticSpec) for found in specs.values() for each in found):
+        inferred = {}  # it may be another type for other values
     possible = [each for known in (results, inferred) if len(known) == 1 for each in known]
     parameters = {
         name: next(iter(found)) if len(found) == 1 else UnionSpec(tuple(found))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -82,7 +82,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class Unportable(Exception):
-    """What prevents a port, where it is, and what to do about it."""
+    """The obstacle to a port, its place, and the advice."""
 
     def __init__(self, why: str, node: ast.AST | None = None, instead: str = "") -> None:
         super().__init__(why)
@@ -192,7 +192,7 @@ class Rewriter:
             self._part.imports.add("from typing import Literal")
             values = ", ".join(f'"{each}"' for each in samples)
             return f"{self._spelled('pscdsl.Static')}[Literal[{values}]]"
-        raise Unportable(f"values such as {samples[0]!r} are no parameters of a kernel")
+        raise Unportable(f"`{spec.kind}` is no type of a kernel's parameters")
 
     # Statements.
 
@@ -225,7 +225,7 @@ class Rewriter:
         return [each for child in children(node) for each in self._edits(child)]
 
     @contextmanager
-    def _inside(self, node: ast.AST) -> Iterator[None]:
+    def _inside(self, node: ast.AST) -> Generator[None]:
         outer, self._scope = self._scope, self.program.scopes[node]
         try:
             yield
