@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "prove kernels pure and well-shaped, without running them",
     "discover": "find the functions of plain NumPy code that are PSC already",
+    "port": "write the functions of a JAX file as kernels, each checked to be equal",
     "server": "serve an editor: findings while one types, fixes, types, costs",
     "explain": "say what a diagnostic code means, with an example and its fix",
     "ir": "print the typed program of a kernel",

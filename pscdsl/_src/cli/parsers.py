@@ -219,6 +219,21 @@ def _discover(parser: argparse.ArgumentParser) -> None:
     _add_colour(parser)
 
 
+def _port(parser: argparse.ArgumentParser) -> None:
+    """Write the functions of a JAX file as kernels, where that is proven.
+
+        pscdsl port model.py --output kernels.py
+
+    Each function whose annotations give shapes, and that `pscdsl check` proves, is rewritten with
+    what it needs of its file: names, types, decorators. It is written if the checker accepts the
+    kernel, and if both have the same types for all sizes, and the same values for random arrays.
+    The module goes to standard output, and a report to standard error. Nothing is imported or run.
+    Exit code 0: all functions that are proven were ported; 1: some were not; 2: could not run.
+    """
+    parser.add_argument("file", metavar="FILE", help="a file that uses jax")
+    parser.add_argument("--output", "-o", metavar="FILE", help="write the module to a new file")
+
+
 def _explain(parser: argparse.ArgumentParser) -> None:
     """Explain a diagnostic code, with a failing example and its fix.
 
@@ -408,6 +423,7 @@ PARSERS: Final = {
     "check": _check,
     "server": _server,
     "discover": _discover,
+    "port": _port,
     "explain": _explain,
     "ir": _ir,
     "hlo": _hlo,

@@ -211,7 +211,7 @@ def _can_be_written(source: Source, verdict: FunctionVerdict) -> bool:
     if not all(_is_static(each) or is_compiler(each, imported) for each in node.decorator_list):
         return False
     first = node.body[-1 if _has_docstring(node) else 0]
-    return first.lineno > _head(source, node)[1]
+    return first.lineno > head_of(source, node)[1]
 
 
 def _function(source: Source, verdict: FunctionVerdict) -> FunctionStatement | None:
@@ -272,8 +272,8 @@ def _edits(source: Source, text: Text, verdict: FunctionVerdict) -> Iterator[Rep
     if written.returns and node.returns is not None:
         yield Replacement(*_range(text, source.span(node.returns)), written.returns)
     elif written.returns:
-        yield _insert(text, *_head(source, node)[0], f" -> {written.returns}")
-    last = node.body[0].end_lineno if _has_docstring(node) else _head(source, node)[1]
+        yield _insert(text, *head_of(source, node)[0], f" -> {written.returns}")
+    last = node.body[0].end_lineno if _has_docstring(node) else head_of(source, node)[1]
     assert last is not None
     margin = _margin(source, node.body[-1])
     for each in written.preconditions:
@@ -295,7 +295,7 @@ def _range(text: Text, span: Span) -> tuple[int, int]:
     return text.offset(span.line, span.column), text.offset(span.end_line, span.end_column)
 
 
-def _head(source: Source, node: FunctionStatement) -> tuple[tuple[int, int], int]:
+def head_of(source: Source, node: FunctionStatement) -> tuple[tuple[int, int], int]:
     """Return the end of a function's parameters, and the line of the colon after them."""
     text = Text(source.text)
     rest = source.text[text.offset(node.lineno, 1) :]

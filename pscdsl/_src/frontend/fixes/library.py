@@ -136,7 +136,7 @@ AT = {
     **{"min": "minimum", "max": "maximum"},
 }
 """Methods of JAX's `x.at[index]`, and the `combine` of `psc.update`."""
-_WRITTEN = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.expr_context)
+WRITTEN_INDICES = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.expr_context)
 """Nodes of indices that are numbers, for which the checker knows whether they are in range."""
 
 
@@ -158,7 +158,7 @@ def _updated_at(place: Place[NoSuchAttribute], attribute: ast.Attribute) -> Iter
             break
         index = index_text(place.tree.text(item.slice), item.slice)
         slices |= index.startswith("np.s_[")
-        if not all(isinstance(each, _WRITTEN) for each in ast.walk(item.slice)):
+        if not all(isinstance(each, WRITTEN_INDICES) for each in ast.walk(item.slice)):
             caveat = "an index out of range is clamped, where jax leaves the value out"
         given = [text, index.replace("np.s_[", f"{numpy[0]}.s_[", 1)]
         given.append(place.tree.argument(call.args[0]))
