@@ -180,7 +180,7 @@ def _function_spec(text: str, result: Spec) -> StaticSpec:
 
     def unknown(here: Builder, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         del args, kwargs
-        return unknown_value(here, text, result, None)
+        return _unknown(here, text, result, None)
 
     return StaticSpec(text, (StaticFunction(text, unknown),))
 
@@ -220,12 +220,10 @@ def declared_result(frame: Frame, here: Builder, given: Mapping[str, AnyValue]) 
         spec = spec_of(function.annotation_frame(), node.returns)
     except (Failure, Poisoned):
         raise Failure(UnknownValue(name=f"{name}(…)")) from None
-    return unknown_value(here, name, spec, {} if fit is None else fit.sizes)
+    return _unknown(here, name, spec, {} if fit is None else fit.sizes)
 
 
-def unknown_value(
-    here: Builder, name: str, spec: Spec, sizes: Mapping[str, Size] | None
-) -> AnyValue:
+def _unknown(here: Builder, name: str, spec: Spec, sizes: Mapping[str, Size] | None) -> AnyValue:
     """Return unknown values of a type; a Failure if that does not say their structure.
 
     The names of sizes mean those of the program if no `sizes` are given for them.

@@ -16,10 +16,9 @@ from pscdsl._src.frontend.definitions import Definition
 from pscdsl._src.frontend.interpreter.frames import Frame, Session
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.interpreter.records import RecordClass
-from pscdsl._src.frontend.jax_annotations import in_dialect, unknown_value
+from pscdsl._src.frontend.jax_annotations import in_dialect
 from pscdsl._src.frontend.modules.jax_programs import enables_x64
 from pscdsl._src.frontend.values import AnyValue, External, Place, RecordValue, with_hash
-from pscdsl._src.ir.builder import Builder
 from pscdsl._src.ir.jax_promotion import JaxPromotion
 from pscdsl.typing.diagnostics import Diagnostic, Failure
 from pscdsl.typing.dims import Dim
@@ -199,7 +198,7 @@ class JaxDefinition(Definition):
         spec = self.signature.result
         if spec is None:
             return _without_unknown(result)
-        return _without_open(session.program.current, spec, result)
+        return _without_open(spec, result)
 
 
 def _with_instances(spec: Spec) -> Spec:
@@ -212,11 +211,8 @@ def _with_instances(spec: Spec) -> Spec:
     return with_spec_parts(spec, [*map(_with_instances, parts)]) if parts else spec
 
 
-def _without_open(here: Builder, spec: Spec, value: AnyValue) -> AnyValue:
-    """Return a result with None in place of the parts that may be anything.
-
-    An array that another library returns is an unknown one of the declared type.
-    """
+def _without_open(spec: Spec, value: AnyValue) -> AnyValue:
+    """Return a result with None in place of the parts that may be anything."""
     match spec, value:
         case OpenSpec(kind="function" | "object"), _:
             return None
@@ -226,16 +222,14 @@ def _without_open(here: Builder, spec: Spec, value: AnyValue) -> AnyValue:
             return None
         case OpenSpec(kind="instance"), External():
             return None
-        case ArraySpec(), External(is_result=True):
-            return unknown_value(here, value.name, spec, None)
         case UnionSpec(), _:
             return _without_unknown(value)
         case TupleSpec(items=items), _ if is_tuple(value) and len(value) == len(items):
-            return tuple([_without_open(here, *each) for each in zip(items, value, strict=True)])
+            return tuple([_without_open(*each) for each in zip(items, value, strict=True)])
         case RecordSpec(fields=fields), RecordValue() if spec.record.definition is value.cls:
             return RecordValue(
                 value.cls,
-                {name: _without_open(here, each, value.fields[name]) for name, each in fields},
+                {name: _without_open(each, value.fields[name]) for name, each in fields},
             )
         case _:
             return value

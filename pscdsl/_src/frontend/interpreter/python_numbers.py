@@ -69,7 +69,7 @@ def is_of(value: PythonNumber, name: str, classes: Mapping[str, type]) -> bool |
     """Return whether a number is an instance of a class of this name; None if that is unknown."""
     if name in classes:
         return issubclass(_CLASSES[value.kind], classes[name])
-    return False if name in ("jaxtyping.Array", "numpy.ndarray", "pscdsl.Array") else None
+    return False if name in ("numpy.ndarray", "pscdsl.Array") else None
 
 
 _CLASSES: Final = {Kind.BOOL: bool, Kind.INT: int, Kind.FLOAT: float, Kind.COMPLEX: complex}
