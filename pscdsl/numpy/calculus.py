@@ -437,7 +437,13 @@ def _threshold(jump: Value, discont: Any, period: Any, whole: bool) -> Any:
     return -int(-least // 1) if whole else least  # for integers the next one above says the same
 
 
-@function("numpy.gradient", together=("f", "varargs"), own=("varargs",), result=Result.NEW)
+@function(
+    "numpy.gradient",
+    together=("f", "varargs"),
+    own=("varargs",),
+    lists=("f",),
+    result=Result.NEW,
+)
 def gradient(
     f: Any, *varargs: Any, axis: Axes = None, edge_order: int = 1
 ) -> Value | tuple[Value, ...]:

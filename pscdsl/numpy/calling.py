@@ -45,7 +45,7 @@ from pscdsl.typing.codes.element_types import (
     DtypesDiffer,
     ScalarDoesNotFit,
 )
-from pscdsl.typing.codes.language import BadArguments
+from pscdsl.typing.codes.language import BadArguments, RefusedByJax
 from pscdsl.typing.codes.language_evaluation import TooLarge
 from pscdsl.typing.codes.shapes import (
     AxisOutOfRange,
@@ -609,6 +609,8 @@ def in_loop(
     ufunc, asked = _function_of_numpy(function.name), kwargs.get("dtype")
     if asked is None or not isinstance(ufunc, np.ufunc) or not function.name.startswith("numpy."):
         return args, kwargs
+    if function.is_of_jax:
+        raise Failure(RefusedByJax(reason=f"`{ufunc.__name__}` takes no `dtype`"))
     dtype = as_dtype(asked)
     assert dtype is not None
     operands = [as_operand(here, x) for x in args]

@@ -239,8 +239,8 @@ class Meaning(Applicable):
     """
 
     signature: inspect.Signature
-    refuses_lists: bool = False
-    """Whether a list in the place of an array is refused, as JAX does."""
+    is_of_jax: bool = False
+    """Whether it refuses what JAX's function of this name refuses."""
     wants_builder: bool
     operands: list[str]
     _only_positional: list[str]
@@ -327,11 +327,19 @@ class Meaning(Applicable):
             return self.apply(args[0], args[1:], kwargs)
         return self.apply(None, args, kwargs)
 
-    def without_lists(self) -> Meaning:
-        """Return the function as JAX has it, which refuses a list in the place of an array."""
+    def of_jax(self) -> Meaning:
+        """Return the function as JAX has it."""
         found = copy.copy(self)
-        found.refuses_lists = bool(self.lists) and not self.several
+        found.is_of_jax = True
         return found
+
+    def _refuse_as_jax(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse a list in the place of an array."""
+        own = self.name.rpartition(".")[2]
+        for name in () if self.several else self.lists & arguments.keys():
+            for x in arguments[name] if name == self._rest else (arguments[name],):
+                if is_sequence(x):
+                    raise refused_list(own, name, x)
 
     def place(self, parameter: str) -> int | None:
         """Return where a call passes a parameter by position, None if it does not."""
@@ -402,11 +410,8 @@ class Meaning(Applicable):
         if self.wants_builder:
             args = (here, *args)
         arguments = self._bind(args, kwargs)
-        if self.refuses_lists:
-            for name in self.lists & arguments.keys():
-                for x in arguments[name] if name == self._rest else (arguments[name],):
-                    if is_sequence(x):
-                        raise refused_list(self.name.rpartition(".")[2], name, x)
+        if self.is_of_jax:
+            self._refuse_as_jax(arguments)
         if "dtype" in arguments:
             arguments["dtype"] = as_dtype(arguments["dtype"])
         for name in self._flags.keys() & arguments.keys():

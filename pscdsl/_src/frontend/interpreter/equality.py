@@ -382,7 +382,9 @@ def _is_in_jax(value: AnyValue, cls: AnyValue) -> bool | None:
     if isinstance(cls, RecordClass):
         return None if cls.kind == "namespace" else False
     if python_numbers.is_number(value):  # an array of JAX where the function is traced
-        return True if isinstance(cls, Marker) and cls.name == "builtins.object" else None
+        found = _is(value, cls)
+        is_object = isinstance(cls, Marker) and cls.name == "builtins.object"
+        return None if found and not is_object else found
     if not isinstance(value, Value):  # an array of JAX, or a number of Python's or NumPy's
         return _is(value, cls)
     if isinstance(cls, Marker) and cls.name in ("jaxtyping.Array", "builtins.object"):

@@ -433,7 +433,7 @@ def import_alias(
         except Failure:
             return External(f"{base}.{alias.name}", library=True)
         if isinstance(value, Meaning) and takes_arrays(scope.path):
-            return value.without_lists()
+            return value.of_jax()
         return value
     module = imported_module(scope, node)
     if module is scope:  # a package that imports one of its submodules

@@ -113,6 +113,10 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """Return the mean."""
     if dtype is not None:
         a = np.asarray(a).astype(dtype)
+        if np.issubdtype(a.dtype, np.integer):
+            total = np.sum(_masked(a, where, 0), axis=axis, dtype=dtype, keepdims=keepdims)
+            count = _count(a, axis, keepdims, True if where is None else where).astype(dtype)
+            return (np.sign(total) * (np.abs(total) // count)).astype(dtype)
     if where is None:
         return np.mean(a, axis=axis, keepdims=keepdims)
     total = np.sum(_masked(a, where, 0), axis=axis, keepdims=keepdims)

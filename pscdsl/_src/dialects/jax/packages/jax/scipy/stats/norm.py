@@ -7,13 +7,14 @@ from jax.scipy.special import log_ndtr as _log_ndtr
 from jax.scipy.special import ndtr as _ndtr
 from jax.scipy.special import ndtri as _ndtri
 
-_LOG_ROOT = 0.9189385332046727
+_TWO_PI = 6.283185307179586
 
 
 def logpdf(x, loc=0, scale=1):
     """Return the logarithm of the density."""
     x, loc, scale = [_inexact(each) for each in (x, loc, scale)]
-    return -0.5 * np.square((x - loc) / scale) - np.log(scale) - _LOG_ROOT
+    variance = np.square(scale)  # as in JAX, a scale may be negative
+    return -0.5 * (np.square(x - loc) / variance + np.log(_TWO_PI * variance))
 
 
 def pdf(x, loc=0, scale=1):
