@@ -172,7 +172,7 @@ class _Port:
                 pending += sorted(part.needs - met)
 
     def _part(self, name: str) -> Part | None:
-        """Return the statement that binds a name, rewritten; None for an import that is kept."""
+        """Return the statement that binds a name, rewritten; None for an import that stays."""
         if name not in self._parts:
             imported = self.rewriter.program.module.imports.get(name)
             if imported is not None:
