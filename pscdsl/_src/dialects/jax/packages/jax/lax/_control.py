@@ -9,6 +9,8 @@ from jax import tree
 def cond(pred, true_fun, false_fun, *operands: object, operand: object = None, linear=None):
     """Return what one of two functions returns."""
     given = operands if operand is None else (operand,)
+    if np.ndim(pred):
+        raise TypeError("`pred` has to be a scalar")
     return psc.cond(np.asarray(pred) != 0, true_fun, false_fun, *given)
 
 
