@@ -114,7 +114,7 @@ REFUSED = {
     ),
     "descending": (
         'def descending(x: Float[Array, "n"]):\n    return jnp.sort(x, descending=True)\n',
-        "unexpected keyword",
+        "keyword",
     ),
     "segments": (
         'def segments(x: Float[Array, "n"], i: Int[Array, "n"]):\n'

@@ -59,9 +59,9 @@ def test_what_is_a_fault_is_refused_by_jax(tmp_path: Path) -> None:
     found = [bool(each.found) for each in annotated_functions(module)]
     names: dict[str, Any] = {}
     exec(_text(programs, x="", i=""), names)
-    x, i = jax.numpy.array([1.0, 2.0]), jax.numpy.array([1, 2])
     refused: list[bool] = []
-    with jax.enable_x64(False):
+    with jax.enable_x64(False):  # another test may have it on
+        x, i = jax.numpy.array([1.0, 2.0]), jax.numpy.array([1, 2])
         for number in range(len(programs)):
             try:
                 jax.eval_shape(names[f"f{number}"], x, i)
