@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Barrier, Thread
+from threading import Barrier
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ import numpy as np
 from pscdsl._src.frontend.definitions import Definition
 from tests.fuzz import reference
 from tests.support.kernels_of import kernels_of
+from tests.support.threads import on_devices
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 HEAD = "import numpy as np\nimport pscdsl as psc\nfrom pscdsl import f64\n\n\n"
@@ -75,8 +76,6 @@ def in_step(text: str, pieces: Sequence[Sequence[NDArray]]) -> list[Any]:
     count = len(pieces)
     barrier = Barrier(count, timeout=60)
     given: list[Any] = [None] * count
-    results: list[Any] = [None] * count
-    errors: list[BaseException] = []
 
     def exchanged(device: int, x: Any) -> list[NDArray]:
         given[device] = np.asarray(x)
@@ -85,7 +84,7 @@ def in_step(text: str, pieces: Sequence[Sequence[NDArray]]) -> list[Any]:
         barrier.wait()
         return found
 
-    def run(device: int) -> None:
+    def run(device: int) -> Any:
         def total(x: Any, _: str) -> Any:
             first, *others = exchanged(device, x)
             for other in others:
@@ -101,21 +100,10 @@ def in_step(text: str, pieces: Sequence[Sequence[NDArray]]) -> list[Any]:
             **COMBINATORS,
         )
         names: dict[str, Any] = {"np": np, "psc": own}
-        try:
-            exec(text.removeprefix(HEAD).split("# kernel")[0], names)
-            results[device] = names["part"](*pieces[device])
-        except BaseException as error:
-            errors.append(error)
-            barrier.abort()
+        exec(text.removeprefix(HEAD).split("# kernel")[0], names)
+        return names["part"](*pieces[device])
 
-    threads = [Thread(target=run, args=(device,)) for device in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results
+    return on_devices(count, barrier, run)
 
 
 COMBINATORS: dict[str, Callable[..., Any]] = {

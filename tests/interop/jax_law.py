@@ -14,12 +14,13 @@ import pytest
 
 from pscdsl._src.checker.check import deep_stack, quiet
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
+from pscdsl._src.discover.equality import Array
 from pscdsl._src.frontend.interpreter.functions import Closure
 from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.ir.program import evaluate
 from pscdsl.typing.diagnostics import Failure
-from tests.interop.jax_runs import Array, difference
+from tests.interop.jax_runs import difference
 
 HEAD: Final = """
 import functools

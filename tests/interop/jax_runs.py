@@ -23,6 +23,7 @@ from pscdsl._src.checker.check import deep_stack, quiet
 from pscdsl._src.checker.jax_functions import annotated_functions
 from pscdsl._src.dialects.jax.definitions import JaxDefinition
 from pscdsl._src.discover.candidates import NO_DEFAULT, AnyFunction
+from pscdsl._src.discover.equality import KINDS, Array, close, drawn, sizes_of
 from pscdsl._src.discover.jax_classes import Unfit
 from pscdsl._src.discover.jax_inference import (
     SECONDS,
@@ -37,7 +38,6 @@ from pscdsl._src.frontend.modules.files import files_below
 from pscdsl._src.frontend.modules.jax_programs import enables_x64
 from pscdsl._src.frontend.modules.scope import Project, StaticModule
 from pscdsl._src.frontend.values import Poisoned
-from pscdsl._src.ir.numpy_dtypes import to_numpy
 from pscdsl._src.ir.program import Function, evaluate
 from pscdsl._src.primitives.effects import CheckFailed
 from pscdsl.typing.array_types import (
@@ -52,16 +52,12 @@ from pscdsl.typing.array_types import (
 from pscdsl.typing.diagnostics import Failure
 from pscdsl.typing.dims import Dim
 from pscdsl.typing.dims import evaluate as evaluated
-from pscdsl.typing.dtypes import KEY, Kind
+from pscdsl.typing.dtypes import KEY
 from pscdsl.typing.python_containers import is_tuple
 from pscdsl.typing.signatures import ArraySpec, Choice, walk_paths
 
 MOST_CHOICES: Final = 24
 """How many choices of a signature are run, spread evenly."""
-FREE: Final = ((5, 3, 2, 4, 6, 7, 8, 9), (2, 4, 3, 5, 7, 6), (4, 4, 4), (3, 6, 9), (1,), (0,))
-"""Numbers for the names of sizes, repeated if there are more."""
-KINDS: Final = ("normal", "whole", "special")
-"""Arrays that are tried: any numbers; small whole ones, with ties; with NaN and infinities."""
 
 
 def jax_itself() -> Any:
@@ -130,54 +126,6 @@ def inferred(path: Path, root: Path | None = None, seconds: float = SECONDS) -> 
             except (Failure, Poisoned, Unfit):
                 continue
     return found
-
-
-def sizes_of(function: Function) -> Iterator[Mapping[str, int]]:
-    """Yield admitted sizes: also 1 and 0 where these are admitted."""
-    met: list[Mapping[str, int]] = []
-    facts = function.facts.facts
-    least = {name: function.facts.lower_bound(name) for name in function.dims}
-    for numbers in FREE:
-        for extra in (0, 1, 2):
-            sizes = {
-                name: max(numbers[at % len(numbers)] + extra * (at % 2), least[name])
-                for at, name in enumerate(function.dims)
-            }
-            if sizes not in met and all(fact.holds(sizes) for fact in facts):
-                met.append(sizes)
-                yield sizes
-                break
-
-
-Array = np.ndarray[Any, Any]
-
-
-def drawn(leaf: ArrayType, shape: Sequence[int], rng: np.random.Generator, kind: str) -> Array:
-    """Return an array of a type."""
-    shape = tuple(shape)
-    if leaf.dtype is KEY:
-        return rng.integers(0, 1 << 32, (*shape, 2), np.uint32)
-    dtype = to_numpy(leaf.dtype)
-    if leaf.dtype.kind is Kind.BOOL:
-        return np.asarray(rng.random(shape) < 0.6)
-    if leaf.dtype.is_integer:
-        low = 0 if leaf.dtype.is_unsigned or kind == "normal" else -3
-        return np.asarray(rng.integers(low, 5, shape)).astype(dtype)
-    if kind == "whole":
-        found = np.asarray(rng.integers(-1, 3, shape)).astype(float)
-    else:
-        found = np.round(rng.normal(size=shape), 3)
-        if kind == "normal" and rng.random() < 0.5:
-            found = np.abs(found) + 0.25
-    if kind == "special":
-        pick = rng.integers(0, 12, shape)
-        for number, value in enumerate((np.nan, np.inf, -np.inf, 0.0, -0.0)):
-            found = np.where(pick == number, value, found)
-    if leaf.dtype.is_complex:
-        return np.asarray(found + 1j * rng.permutation(np.ravel(found)).reshape(shape)).astype(
-            dtype
-        )
-    return np.asarray(found).astype(dtype)
 
 
 def arguments(
@@ -446,18 +394,6 @@ def difference(
 
 def _shown(x: Array) -> str:
     return np.array2string(x, threshold=12, precision=6).replace("\n", "")
-
-
-def close(mine: Array, wanted: Array) -> bool:
-    """Return whether values are equal but for rounding, as of the largest of them."""
-    if mine.dtype.kind in "biu":
-        return bool(np.array_equal(mine, wanted))
-    wide = np.complex128 if mine.dtype.kind == "c" else np.float64
-    left, right = mine.astype(wide), wanted.astype(wide)
-    finite = np.abs(right[np.isfinite(right)])
-    largest = float(finite.max()) if finite.size else 0.0
-    near = 1e-4 if mine.dtype.itemsize >= 4 else 3e-2
-    return bool(np.allclose(left, right, rtol=near, atol=near * largest + 1e-6, equal_nan=True))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.interop.jax_runs import accepted, difference, imported, runs, sizes_of
+from pscdsl._src.discover.equality import sizes_of
+from tests.interop.jax_runs import accepted, difference, imported, runs
 
 jax: Any = pytest.importorskip("jax")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from threading import Barrier, Thread
+from threading import Barrier
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from pscdsl._src.ir.primitive import NDArray
 from pscdsl._src.ir.program import Evaluator
 from pscdsl._src.transforms.partition import Partitioned
 from pscdsl.typing.placements import Placement
+from tests.support.threads import on_devices
 
 
 class _Exchange:
@@ -81,28 +82,15 @@ def run(
     count = int(np.prod(list(mesh.values()), dtype=int))
     own = program.sizes(sizes, mesh)
     exchange = _Exchange(count)
-    results: list[Sequence[NDArray]] = [()] * count
-    errors: list[BaseException] = []
 
-    def work(device: int) -> None:
-        try:
-            pieces = [
-                cut(np.asarray(x), placement, mesh, device)
-                for x, placement in zip(operands, program.arguments, strict=True)
-            ]
-            here = DeviceEvaluator(own, device, exchange)
-            results[device] = here.block(program.function.body, pieces)
-        except BaseException as error:
-            errors.append(error)
-            exchange.barrier.abort()
+    def work(device: int) -> Sequence[NDArray]:
+        pieces = [
+            cut(np.asarray(x), placement, mesh, device)
+            for x, placement in zip(operands, program.arguments, strict=True)
+        ]
+        return DeviceEvaluator(own, device, exchange).block(program.function.body, pieces)
 
-    threads = [Thread(target=work, args=(device,)) for device in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
+    results = on_devices(count, exchange.barrier, work)
     return [
         joined([each[n] for each in results], placement, mesh)
         for n, placement in enumerate(program.results)
